@@ -198,14 +198,13 @@ lint: $(TEST) ## style, types and package.xml
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict robot_dynamics_ros
 	@$(BIN)/lint-imports --no-logo --no-cache
-	@$(BIN)/python -m tools.identifiers
-	@$(BIN)/python -m pytest -q test/test_package.py
+	@$(BIN)/python -m pytest -q test/test_package.py test/test_style.py
 
 .PHONY: pictures
 pictures: $(TEST) ## photograph the browser view for README and docs/images (needs chromium; a few minutes)
 	@$(BIN)/python docs/pictures.py
 
-# `python docs/write_parameters.py` writes docs/parameters.md anew, when a test says that it is old.
+# `python docs/write_parameters.py` updates docs/parameters.md, `python docs/write_cli.py` docs/cli.md; a test checks both.
 .PHONY: docs
 docs: $(TEST) ## the pages of docs/ as HTML, in docs/_build/html
 	@$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html

@@ -1,1 +1,1 @@
-"""What this package's speed and its operation counts are measured with; no part of what is installed."""
+"""Benchmarks of speed and operation counts; not installed."""

@@ -1,7 +1,7 @@
-"""Measures what a recording costs: replaying it, comparing two, and the memory that a million messages take.
+"""Benchmark of recordings: time of replay and comparison, and peak memory for a million messages.
 
-``python -m benchmarks.bags`` prints the table of docs/bags.md, ``--write docs/bags.md`` puts it there. Before anything
-is timed, replays must give the same bytes, and the comparison must find the one sample that was altered.
+``python -m benchmarks.bags`` prints the table of docs/benchmarks.md; ``--write FILE`` updates it. Before the timing,
+two replays must give the same bytes, and the comparison must detect one altered sample.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 PERIOD = 2_000_000  # ns
 ALONE, REPLAY, COMPARE = "rosbags reads and writes", "replay, computed_torque", "compare"
 
-# What each command says of itself at its end; ru_maxrss is kilobytes.
+# Each command prints its peak memory at the end; ru_maxrss is in kilobytes.
 _CHILD = """\
 import resource, sys
 from robot_dynamics_ros.cli.main import main
@@ -54,17 +54,17 @@ sys.exit(code)
 
 
 def model() -> RobotModel:
-    """The shipped Panda, with Coulomb friction."""
+    """Return the shipped Panda with Coulomb friction."""
     return RobotModel.from_urdf_file(URDF, dynamics=DYNAMICS)
 
 
 def settings() -> ControllerSettings:
-    """The node's defaults: computed_torque at each message."""
+    """Return the node's default settings: computed_torque, one cycle for each message."""
     return read_settings(read_parameter_file(None, "/computed_torque_node", controller.ALL))
 
 
 def record(bag: Path, count: int, altered: int = -1) -> Path:
-    """Joint states of a swinging Panda at 500 Hz, position, velocity and effort; one sample may be altered."""
+    """Record joint states of a swinging Panda at 500 Hz (position, velocity, effort); one sample may be altered."""
     robot = model()
     writer = JointStateWriter(robot.joint_names)
     phases = np.arange(robot.n)
@@ -80,7 +80,7 @@ def record(bag: Path, count: int, altered: int = -1) -> Path:
 
 
 def read_and_write(bag: Path, folder: Path) -> None:
-    """What any program that reads a bag and writes another has to do, with rosbags alone."""
+    """Copy a bag with rosbags alone, the minimum work of any program that reads one bag and writes another."""
     kept = folder / "rosbags"
     shutil.rmtree(kept, ignore_errors=True)
     types = get_typestore(Stores.LATEST)
@@ -91,7 +91,7 @@ def read_and_write(bag: Path, folder: Path) -> None:
 
 
 def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
-    """Replay once, and return the bag's bytes."""
+    """Replay once and return the bytes of the written bag."""
     kept = folder / "replay"
     shutil.rmtree(kept, ignore_errors=True)
     done = replay(bag, kept, robot, settings(), activation_check=False)
@@ -100,14 +100,14 @@ def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
 
 
 def run(folder: Path) -> dict[str, Floats]:
-    """Check, then time everything in turns, on one core: seconds for all messages (rounds,)."""
+    """Check the results, then time all operations in turn on one core; return seconds for all messages (rounds,)."""
     robot = model()
     bag, other = record(folder / "bag", STATES), record(folder / "other", STATES, altered=STATES // 3)
     if run_replay(bag, folder, robot) != run_replay(bag, folder, robot):
-        raise SystemExit("Two replays differ; nothing is timed. Cure: find out why")
+        raise SystemExit("Two replays differ; nothing is timed. Cure: find the reason")
     found = compare_bags(bag, other)
     if found.matches or "panda_joint4 effort" not in str(found):
-        raise SystemExit("The altered sample is not found; nothing is timed. Cure: find out why")
+        raise SystemExit("The altered sample is not detected; nothing is timed. Cure: find the reason")
     timed = {
         ALONE: Timed(read_and_write, [(bag, folder)]),
         REPLAY: Timed(run_replay, [(bag, folder, robot)]),
@@ -118,7 +118,7 @@ def run(folder: Path) -> dict[str, Floats]:
 
 
 def memory(folder: Path) -> dict[str, float]:
-    """Peak memory in MB of each command on a bag of a million messages, the interpreter and its libraries included."""
+    """Return the peak memory (MB) of each command on a bag of a million messages, including the interpreter."""
     bag = record(folder / "million", MANY)
     robot = ["--robot", str(URDF), "--dynamics", str(DYNAMICS)]
     commands = {
@@ -138,7 +138,7 @@ def memory(folder: Path) -> dict[str, float]:
 
 
 def report(times: dict[str, Floats], peaks: dict[str, float]) -> str:
-    """Everything that was measured, as Markdown."""
+    """Return the results as Markdown."""
     floor = float(np.median(times[ALONE]))
     rows = [["", "messages a second", "time for 100,000", f"ratio to {ALONE}"]]
     for name, seconds in times.items():
@@ -165,7 +165,7 @@ def _measured() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     print_report(_measured, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=PART)
 
 

@@ -1,7 +1,7 @@
-"""Compares the control laws on simulated arms: how well each tracks one trajectory, and what spoils it.
+"""Benchmark of control laws: tracking errors on simulated arms, with exact and inexact models.
 
-``python -m benchmarks.control_laws`` prints the table of docs/control.md, ``--write docs/control.md`` puts it there.
-Plant and controller run in one process, cycle by cycle, so that the same machine gives the same numbers.
+``python -m benchmarks.control_laws`` prints the table of docs/benchmarks.md; ``--write FILE`` updates it. Plant
+and controller run in one process in lockstep, so that a machine always gives the same results.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ EXACT, OFF, FRICTION, SATURATING = COLUMNS
 
 RATE, STEPS = 500, 2  # cycles a second, steps of the plant in a cycle
 MOVE_TIME, DURATION = 2.0, 8.0
-DRAWS = 5  # of a model that is off
+DRAWS = 5  # inexact models of a column
 PART_OFF = 0.1
-SHARE = 0.9  # of what the motion takes is what the most loaded joint may give, where the torque saturates
-# Each run goes on to its end, however far the arm is off.
+SHARE = 0.9  # effort limit of the most loaded joint relative to the torque of the motion, for the saturating case
+# No faults: each run continues to its end, whatever the error.
 UNCHECKED = SafetySettings(position_limit_margin=(np.inf,), velocity_limit_margin=(np.inf,), saturation_timeout=np.inf)
 
 
 class Result(NamedTuple):
-    """RMS error over time, joints and runs, mrad; and whether the default check of velocities fails."""
+    """RMS error over time, joints and runs (mrad), and True if the default velocity check fails."""
 
     error: float
     too_fast: bool
@@ -59,7 +59,7 @@ class Result(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """A robot of the comparison, where it starts, its gains, and the motion that it is to make."""
+    """Robot of the comparison with its initial position, gains and trajectory."""
 
     model: RobotModel
     start: list[float]
@@ -68,10 +68,10 @@ class Arm(NamedTuple):
 
 
 def load(title: str, duration: float = DURATION) -> Arm:
-    """One of ROBOTS, with the start, gains and trajectory of its own file in config/."""
+    """Return one of ROBOTS, with the initial position, gains and trajectory of its file in config/."""
     robot, dynamics = ROBOTS[title]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on inertias: not asked for here
+        warnings.simplefilter("ignore")  # warnings about inertias are irrelevant here
         model = RobotModel.from_urdf_file(
             find_resource("urdf", f"{robot}.urdf"), dynamics=find_resource("config", f"{dynamics}.dynamics.yaml")
         )
@@ -85,10 +85,10 @@ def load(title: str, duration: float = DURATION) -> Arm:
 
 
 def off_by(model: RobotModel, part: float, generator: np.random.Generator) -> RobotModel:
-    """A model whose bodies' mass, first moment and inertia, and rotors' inertia, are each off by up to ``part``.
+    """Return a model whose body masses, first moments, inertias and rotor inertias deviate by up to ``part``.
 
-    A body that can be stays so: its pseudo-inertia, second moments S, first moments and mass in one 4 x 4 matrix J
-    with I = tr(S) 1 - S, stays positive definite as D J D with a diagonal D (Wensing, Kim and Slotine 2018).
+    The bodies stay physically consistent: the pseudo-inertia matrix J (4, 4), of second moments S with I = tr(S) 1 - S,
+    first moments and mass, stays positive definite as D J D with a diagonal D (Wensing, Kim and Slotine 2018).
     """
     parameters = model.kernels.parameters.copy()
     robot = views(model.kernels.topology, parameters)
@@ -105,7 +105,7 @@ def off_by(model: RobotModel, part: float, generator: np.random.Generator) -> Ro
 
 
 def load_of(arm: Arm) -> Floats:
-    """The largest share (n,) of each joint's effort limit that the motion takes, friction included."""
+    """Return the largest torque of the motion for each joint (n,), friction included, relative to its effort limit."""
     positions, velocities, accelerations = arm.points.positions, arm.points.velocities, arm.points.accelerations
     assert velocities is not None and accelerations is not None  # the reference motion has them
     torque = arm.model.inverse_dynamics(positions, velocities, accelerations)
@@ -114,7 +114,7 @@ def load_of(arm: Arm) -> Floats:
 
 
 def runs_of(arm: Arm, column: str) -> Iterator[tuple[RobotModel, ControllerSettings]]:
-    """What the controller knows, and its settings, in each run of a column."""
+    """Yield the controller's model and settings for each run of a column."""
     if column == OFF:
         for seed in range(DRAWS):
             yield off_by(arm.model, PART_OFF, np.random.default_rng(seed)), arm.settings
@@ -127,7 +127,7 @@ def runs_of(arm: Arm, column: str) -> Iterator[tuple[RobotModel, ControllerSetti
 
 
 def track(arm: Arm, model: RobotModel, settings: ControllerSettings) -> tuple[Floats, bool]:
-    """Drive the exact plant by a controller that knows ``model``; return the error (cycles, n), and if too fast."""
+    """Control the exact plant with ``model``; return the error (cycles, n), and True if the velocity check fails."""
     plant = Plant(arm.model, step_size=1.0 / (RATE * STEPS), initial_positions=arm.start)
     controller = Controller(model, settings)
     count = round(arm.points.times[-1] * RATE) + 1
@@ -148,14 +148,14 @@ def track(arm: Arm, model: RobotModel, settings: ControllerSettings) -> tuple[Fl
 
 
 def result(arm: Arm, law: str, column: str) -> Result:
-    """How well a law tracks in all runs of a column."""
+    """Return the result of a law over all runs of a column."""
     runs = [track(arm, model, replace(settings, law=law)) for model, settings in runs_of(arm, column)]
     errors, too_fast = zip(*runs, strict=True)
     return Result(1e3 * float(np.sqrt(np.mean(np.square(errors)))), any(too_fast))
 
 
 def compare(arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = COMPARED) -> dict[str, dict[str, Result]]:
-    """Results of one arm by law and column, with a progress bar."""
+    """Return the results of one arm by law and column; shows a progress bar."""
     with tqdm(total=len(laws) * len(columns), desc=arm.model.name, file=sys.stderr) as bar:
         found: dict[str, dict[str, Result]] = {law: {} for law in laws}
         for law in laws:
@@ -166,14 +166,14 @@ def compare(arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = CO
 
 
 def table(title: str, results: Mapping[str, Mapping[str, Result]]) -> str:
-    """One robot's results as a Markdown table, a row a law."""
+    """Return the results of one robot as a Markdown table with a row for each law."""
     rows = [[title, *next(iter(results.values()))]]
     rows += [[f"`{law}`", *map(str, by_column.values())] for law, by_column in results.items()]
     return markdown_table(rows)
 
 
 def report() -> str:
-    """Everything that is compared, as Markdown."""
+    """Return the results as Markdown."""
     parts = [f"Command: `{COMMAND}`. RMS error over time and joints in mrad."]
     for title in ROBOTS:
         arm = load(title)
@@ -188,7 +188,7 @@ def report() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     print_report(report, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=PART)
 
 

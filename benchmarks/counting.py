@@ -1,4 +1,4 @@
-"""Numbers that count what is done with them."""
+"""Numbers that count the arithmetic operations on them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections import Counter
 
 
 class Counted(float):
-    """A float whose operations are entered in a tally under ``+ - * /`` and ``sin``, ``cos``, ``sqrt``.
+    """Float whose operations are counted in a tally, by the keys ``+ - * /``, ``sin``, ``cos``, ``sqrt``.
 
-    An operation counts whatever its operands are, a known 0 or 1 too; a change of sign does not.
+    Every operation counts, also with the operands 0 and 1; a negation does not.
     """
 
     __slots__ = ("tally",)
     tally: Counter[str]
 
     def __new__(cls, value: float, tally: Counter[str]) -> Counted:
-        """A number that counts in ``tally``."""
+        """Return a number that counts in ``tally``."""
         number = super().__new__(cls, value)
         number.tally = tally
         return number
@@ -57,5 +57,5 @@ class Counted(float):
         return self._done("cos", math.cos(self))
 
     def sqrt(self) -> Counted:
-        """Square root."""
+        """Return the square root."""
         return self._done("sqrt", math.sqrt(self))

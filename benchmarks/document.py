@@ -1,4 +1,4 @@
-"""What the benchmarks print: Markdown tables, and their place in a document."""
+"""Output of the benchmarks: Markdown tables, and their insertion into documents."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 def print_report(report: Callable[[], str], arguments: list[str] | None, *, prog: str, about: str, part: str) -> None:
-    """Be the command line of a benchmark that has no options of its own: print its report.
+    """Run a benchmark without options of its own from the command line and print its report.
 
-    ``--write FILE`` puts it into ``part`` of a Markdown file, too. ``about`` is what --help says.
+    ``--write FILE`` also writes the report into ``part`` of a Markdown file. ``about`` is the description for --help.
     """
     parser = argparse.ArgumentParser(prog=prog, description=about)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write:
-        around_part(options.write, part)  # before the run: it takes a while
+        around_part(options.write, part)  # an error shall be reported before the long run
     text = report()
     print(text)
     if options.write:
@@ -24,10 +24,10 @@ def print_report(report: Callable[[], str], arguments: list[str] | None, *, prog
 
 
 def around_part(path: Path, part: str) -> tuple[str, str]:
-    """What stands before and after ``part`` in a Markdown file, its comments included.
+    """Return the text before and after ``part`` of a Markdown file, including the comments that delimit it.
 
-    The part lies between ``<!-- begin: part -->`` and ``<!-- end: part -->``. Leaves the program where the file or
-    the comments are not there.
+    The part is between ``<!-- begin: part -->`` and ``<!-- end: part -->``. Raises SystemExit if the file or the
+    comments do not exist.
     """
     begin, end = f"<!-- begin: {part} -->", f"<!-- end: {part} -->"
     try:
@@ -39,26 +39,26 @@ def around_part(path: Path, part: str) -> tuple[str, str]:
 
 
 def replace_part(path: Path, part: str, text: str) -> None:
-    """Put ``text`` in place of what is between the comments of ``around_part``; errors as there."""
+    """Replace the content of ``part`` by ``text``; exits like ``around_part``."""
     before, after = around_part(path, part)
     path.write_text(f"{before}\n\n{text.strip()}\n\n{after}", encoding="utf-8")
 
 
 def rows_of_part(path: Path, part: str) -> dict[str, list[str]]:
-    """Rows of the table in ``part`` of a Markdown file, below its head, by their first cells; errors as above."""
+    """Return the body rows of the table in ``part`` of a Markdown file, by their first cells; exits like above."""
     before, after = around_part(path, part)
     return rows_in(path.read_text(encoding="utf-8").removeprefix(before).removesuffix(after))
 
 
 def rows_in(text: str) -> dict[str, list[str]]:
-    """Rows of the only Markdown table in a text, below its head, by their first cells."""
+    """Return the body rows of the only Markdown table in a text, by their first cells."""
     lines = [line for line in text.splitlines() if line.startswith("| ")][2:]
     rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return {row[0]: row for row in rows}
 
 
 def markdown_table(rows: list[list[str]]) -> str:
-    """Rows of cells as a Markdown table; the first row is its head."""
+    """Return rows of cells as a Markdown table; the first row is the header."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     head, *body = (
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows

@@ -1,7 +1,7 @@
-"""Measures the public methods against Pinocchio and MuJoCo, called from Python, on robots with 6 to 30 joints.
+"""Benchmark of the public methods against Pinocchio and MuJoCo, called from Python, for robots with 6 to 30 joints.
 
-``python -m benchmarks.dynamics`` prints the tables of docs/benchmarks.md, ``--write docs/benchmarks.md`` puts them
-there. Before anything is timed, every library must give the same numbers.
+``python -m benchmarks.dynamics`` prints the tables of docs/benchmarks.md; ``--write docs/benchmarks.md`` updates them.
+Before the timing, all libraries must give the same results.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ SINGLE_STATES, ROUNDS, BLOCK = 2000, 50, 200
 BATCH_ROUNDS = 7
 QUIET = 0.5  # load average before the run
 QUIET_CORES = 0.75 * THREADS  # kept busy by the batches
-NOT_QUIET = ": other programs had the rest, so that the ratios of batches mean little. Cure: run it again"
+NOT_QUIET = ": the rest was used by other programs, so that the ratios of batches are not reliable. Cure: run it again"
 
 
 def load(robot: Robot) -> tuple[int, dict[str, Calls]]:
-    """Number of joints, and the algorithms of every library for one robot, joints matched by name."""
+    """Return the number of joints and the algorithms of each library for one robot, with joints matched by name."""
     path = urdf_file(robot)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on what these URDFs leave out: friction, limits
+        warnings.simplefilter("ignore")  # about properties that these URDFs do not define: friction, limits
         model = RobotModel.from_urdf_file(path, locked=dict.fromkeys(robot.locked, 0.0))
     return model.n, {
         CUSTOMISED: ours(model.customised()),
@@ -51,14 +51,14 @@ def load(robot: Robot) -> tuple[int, dict[str, Calls]]:
 
 
 def with_algorithm(libraries: Mapping[str, Calls], algorithm: str) -> dict[str, Calls]:
-    """Those libraries that offer an algorithm."""
+    """Return the libraries that have an algorithm."""
     return {name: calls for name, calls in libraries.items() if algorithm in calls}
 
 
 def check_agreement(robot: str, libraries: Mapping[str, Calls], algorithm: str, states: States) -> None:
-    """Leave the program where a library's numbers differ from the customised model's by more than TOLERANCE.
+    """Exit if a library's results differ from those of the customised model by more than TOLERANCE.
 
-    The difference counts relative to the largest number of each result.
+    The difference is relative to the largest number of each result.
     """
     vectors = [getattr(states, name) for name in ALGORITHMS[algorithm]]
     rows = [slice(None)] if algorithm in BATCHED else range(CHECKED)
@@ -74,17 +74,17 @@ def check_agreement(robot: str, libraries: Mapping[str, Calls], algorithm: str, 
             if not difference <= TOLERANCE:
                 raise SystemExit(
                     f"{robot}: {algorithm}: {name} differs from ours by {difference:.2g} of the largest number, "
-                    f"allowed is {TOLERANCE:g}; nothing is timed. Cure: find who is wrong, or has another robot"
+                    f"allowed is {TOLERANCE:g}; nothing is timed. Cure: find the library with the wrong robot"
                 )
 
 
 def measure(libraries: Mapping[str, Calls], algorithm: str, states: States, core: list[int]) -> dict[str, Floats]:
-    """Seconds a call in each round, for every library that offers the algorithm; single calls on one core."""
+    """Return the time per call (s) of each round for all libraries with the algorithm; single calls on one core."""
     vectors = [getattr(states, name) for name in ALGORITHMS[algorithm]]
     offered = {name: calls[algorithm] for name, calls in with_algorithm(libraries, algorithm).items()}
     if algorithm in BATCHED:
         batches = {name: Timed(call.function, [call.arguments(*vectors)]) for name, call in offered.items()}
-        return interleaved(batches, BATCH_ROUNDS, 1, settle=True)
+        return interleaved(batches, BATCH_ROUNDS, 1, warm=True)
     samples = [[column[k].copy() for column in vectors] for k in range(SINGLE_STATES)]
     singles = {
         name: Timed(call.function, [call.arguments(*sample) for sample in samples]) for name, call in offered.items()
@@ -94,10 +94,9 @@ def measure(libraries: Mapping[str, Calls], algorithm: str, states: States, core
 
 
 def run(names: list[str]) -> tuple[Times, float]:
-    """Compare the libraries on these robots, then measure them; a bar says how far it is.
+    """Compare the libraries on these robots, then time them; shows a progress bar.
 
-    With the times comes how many cores the batches kept busy, where it was least: that of a quiet machine is near
-    THREADS.
+    Return the times, and the smallest number of cores that a batch kept busy, which is near THREADS on an idle machine.
     """
     cores = available_cores(THREADS)
     robots: dict[str, dict[str, Calls]] = {}
@@ -126,7 +125,7 @@ def run(names: list[str]) -> tuple[Times, float]:
 
 
 def report(times: Times, busy: float) -> str:
-    """Everything that ``run`` measured, as Markdown."""
+    """Return the results of ``run`` as Markdown."""
     return f"""\
 Machine: {machine(("numba", "numpy", "pin", "mujoco"))}. Command: `{COMMAND}`.
 
@@ -150,18 +149,18 @@ Times of a call in microseconds; of a batch, for each of its states:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=list(ROBOTS), help="only these robots")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write and set(options.robots) != set(ROBOTS):
-        parser.error("--write takes the tables of all robots. Cure: leave out --robots")
+        parser.error("--write needs the tables of all robots. Cure: remove --robots")
     if options.write:
         around_part(options.write, PART)
     if os.getloadavg()[0] > QUIET:
         print(
-            "Other programs have just been running: batches want free cores. Cure: wait, then repeat", file=sys.stderr
+            "Other programs have just been running: batches need free cores. Cure: wait, then repeat", file=sys.stderr
         )
     text = report(*run(options.robots))
     print(text)

@@ -1,4 +1,4 @@
-"""The books' forms of the dynamics with numbers that count themselves, for turning joints in a row."""
+"""Operation counts of the textbook forms of the dynamics, for serial chains of revolute joints."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.link_tree import Link, LinkTree
 
 SIZES = tuple(range(1, 9))
-FITTED = SIZES[3:]  # where the highest power begins to show
+FITTED = SIZES[3:]  # sizes at which the highest power begins to dominate
 
 
 def lagrange_euler(tree: LinkTree, q: Any, qd: Any, qdd: Any) -> Any:
-    """Milicevic (2.5)."""
+    """Return the torque by Milicevic (2.5)."""
     D, h, c = joint_coefficients(tree, q)
     return D @ qdd + h @ qd @ qd + c
 
 
 def dalembert(tree: LinkTree, q: Any, qd: Any, qdd: Any) -> Any:
-    """Milicevic (4.1)."""
+    """Return the torque by Milicevic (4.1)."""
     D_rot, D_tran, h_rot, h_tran, c = joint_terms(tree, q, qd)
     return (D_rot + D_tran) @ qdd + h_tran + h_rot + c
 
@@ -40,7 +40,7 @@ COUNTED: dict[str, tuple[Form, str]] = {
     "Newton-Euler, base frame": (newton_euler_base, "Milicevic Table 3, Newton-Euler"),
     "Newton-Euler, link frames": (newton_euler_links, "Milicevic Table 3, Newton-Euler"),
 }
-"""Forms, and which printed count is theirs."""
+"""Forms, and the name of the printed count of each."""
 
 TIMED: dict[str, Form] = {
     "Lagrange-Euler": lagrange_euler,
@@ -50,7 +50,7 @@ TIMED: dict[str, Form] = {
 
 
 class _Number(Counted):
-    """A counted number that multiplies arrays, too, entry by entry."""
+    """Counted number that also multiplies arrays elementwise."""
 
     __slots__ = ()
 
@@ -62,9 +62,9 @@ class _Number(Counted):
 
 
 class _Straight:
-    """Couplings of joints that are the coordinates: multiplying by them is no work."""
+    """Couplings of independent joints, an identity matrix whose products are not counted."""
 
-    __array_ufunc__ = None  # so that arrays leave the product to this class
+    __array_ufunc__ = None  # so that NumPy calls the products of this class
 
     def __init__(self, n: int) -> None:
         self.shape = (n, n)
@@ -76,10 +76,10 @@ class _Straight:
 
 
 class CountedTree(LinkTree):
-    """Links whose numbers count themselves."""
+    """Link tree whose numbers count operations."""
 
     def base_placements(self, q: Any) -> tuple[Any, Any]:
-        """As LinkTree's, in arrays of objects."""
+        """Return the placements as LinkTree does, in arrays of objects."""
         rotations, origins = [], []
         for i, (link, position) in enumerate(zip(self.links, self.joint_positions(q), strict=True)):
             rotation, origin = link.placed(float(position))
@@ -92,7 +92,7 @@ class CountedTree(LinkTree):
 
 
 def chain(n: int) -> LinkTree:
-    """``n`` turning joints in a row, with any placements and inertias."""
+    """Return a serial chain of ``n`` revolute joints with arbitrary placements and inertias."""
     generator = np.random.default_rng(560)
     links = []
     for i in range(n):
@@ -106,20 +106,20 @@ def chain(n: int) -> LinkTree:
 
 
 def state(n: int) -> tuple[Array, Array, Array]:
-    """Positions, rates and accelerations (n,)."""
+    """Return positions, velocities and accelerations, each (n,)."""
     q, qd, qdd = np.random.default_rng(n).normal(size=(3, n))
     return q, qd, qdd
 
 
 def count(form: Form, n: int) -> Count:
-    """Multiplications and additions of a form for ``n`` turning joints; sines and cosines are not among them."""
+    """Return multiplications and additions of a form for ``n`` revolute joints, without sines and cosines."""
     tally: Counter[str] = Counter()
     run_counted(form, n, tally)
     return Count(tally["*"], tally["+"] + tally["-"])
 
 
 def run_counted(form: Form, n: int, tally: Counter[str]) -> Any:
-    """Torque (n,) by a form, for ``chain(n)`` in ``state(n)``, whose operations are entered in ``tally``."""
+    """Return the torque (n,) of a form for ``chain(n)`` in ``state(n)``; operations are counted in ``tally``."""
     counted = np.frompyfunc(lambda number: _Number(number, tally), 1, 1)
     tree = chain(n)
     links = []
@@ -132,9 +132,9 @@ def run_counted(form: Form, n: int, tally: Counter[str]) -> Any:
 
 
 def polynomial(values: list[int]) -> tuple[Fraction, ...]:
-    """The polynomial in n of lowest degree through counts for SIZES from 2 on, the highest power first.
+    """Return the polynomial of lowest degree in n through the counts for SIZES from 2 on, highest power first.
 
-    One joint alone does not lie on all of them: products of two known numbers, which do not count, are others there.
+    The count of one joint deviates from some polynomials, because products of two constants are not counted.
     """
     coefficients, basis = [Fraction(0)], [Fraction(1)]  # the lowest power first
     differences = [Fraction(value) for value in values[1:]]
@@ -153,7 +153,7 @@ def polynomial(values: list[int]) -> tuple[Fraction, ...]:
 
 
 def formula(coefficients: Polynomial) -> str:
-    """A polynomial as text, such as 128/3 n^4 - 4."""
+    """Return a polynomial as text, such as 128/3 n^4 - 4."""
     text = ""
     for power, c in zip(range(len(coefficients) - 1, -1, -1), coefficients, strict=True):
         if c != 0:
@@ -164,5 +164,5 @@ def formula(coefficients: Polynomial) -> str:
 
 
 def exponent(values: list[float]) -> float:
-    """Power of n by which values for SIZES grow over FITTED."""
+    """Return the exponent of n with which the values for SIZES grow over FITTED."""
     return float(np.polyfit(np.log(FITTED), np.log(values[-len(FITTED) :]), 1)[0])

@@ -34,12 +34,12 @@ IMAGE = Path("images") / "formulations.png"
 
 
 def all_counts() -> dict[str, list[Count]]:
-    """Of each counted form, for SIZES."""
+    """Return the counts for SIZES of each counted form."""
     return {name: [count(form, n) for n in SIZES] for name, (form, _) in COUNTED.items()}
 
 
 def all_times(passes: int = 12) -> dict[str, list[float]]:
-    """Seconds of one call of each form, for SIZES: the shortest of a few passes over all of them."""
+    """Return the time (s) of one call of each form for SIZES: the minimum over several passes."""
     times = {name: [np.inf] * len(SIZES) for name in TIMED}
     for _ in range(passes):
         for name, form in TIMED.items():
@@ -48,7 +48,7 @@ def all_times(passes: int = 12) -> dict[str, list[float]]:
 
 
 def seconds(form: Form, n: int) -> float:
-    """Mean time of one call, in a hundredth of a second of calls."""
+    """Return the mean time (s) of one call, measured for 10 ms."""
     tree, motion = chain(n), state(n)
     form(tree, *motion)
     calls, begin = 0, time.perf_counter()
@@ -59,7 +59,7 @@ def seconds(form: Form, n: int) -> float:
 
 
 def polynomial_table(counts: dict[str, list[Count]]) -> str:
-    """The counted polynomials under each other with the printed ones."""
+    """Return a table of counted and printed polynomials."""
     rows = [["form", "", "multiplications", "additions"]]
     for name, (_, source) in COUNTED.items():
         ours = [formula(polynomial(list(values))) for values in zip(*counts[name], strict=True)]
@@ -71,7 +71,7 @@ def polynomial_table(counts: dict[str, list[Count]]) -> str:
 
 
 def count_table(counts: dict[str, list[Count]]) -> str:
-    """Counts for SIZES beside the printed ones."""
+    """Return a table of counts for SIZES and of the printed ones."""
     rows = [["form", "", *(f"n = {n}" for n in SIZES)]]
     for name, (_, source) in COUNTED.items():
         rows.append([name, "counted", *map(str, counts[name])])
@@ -80,7 +80,7 @@ def count_table(counts: dict[str, list[Count]]) -> str:
 
 
 def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) -> str:
-    """Microseconds for SIZES, and by which power of n they and the counts grow."""
+    """Return a table of times (us) for SIZES, and of the exponents of n for times and counts."""
     rows = [["form", *(f"n = {n}" for n in SIZES), "growth", "of the counts"]]
     for name, values in times.items():
         counted = f"n^{exponent([float(sum(c)) for c in counts[name]]):.1f}" if name in counts else "–"
@@ -89,7 +89,7 @@ def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) ->
 
 
 def count_report(counts: dict[str, list[Count]]) -> str:
-    """What is counted, as Markdown."""
+    """Return the counts as Markdown."""
     return f"""\
 Command: `{COMMAND}`. The counts are the operations of one inverse dynamics of a serial chain of
 n revolute joints with arbitrary placements and inertias, as implemented in `robot_dynamics_ros/formulations/`. They
@@ -104,7 +104,7 @@ In numbers, multiplications / additions (additions include subtractions):
 
 
 def time_report(counts: dict[str, list[Count]], times: dict[str, list[float]]) -> str:
-    """What is measured, as Markdown."""
+    """Return the times as Markdown."""
     return f"""\
 Microseconds for one state, {machine(["numpy"])}.
 Most of this time is the overhead of NumPy calls. "Growth" is the power of n
@@ -117,8 +117,8 @@ fitted from n = {FITTED[0]} to {FITTED[-1]}; at these sizes the highest power of
 
 
 def draw(counts: dict[str, list[Count]], times: dict[str, list[float]], path: Path) -> None:
-    """Draw counts, beside the printed ones, and times into a PNG file."""
-    import matplotlib  # here, since it takes a second to load
+    """Plot counts, printed counts and times to a PNG file."""
+    import matplotlib  # imported here because it takes a second
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
@@ -148,10 +148,10 @@ def draw(counts: dict[str, list[Count]], times: dict[str, list[float]], path: Pa
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--write", type=Path, metavar="FILE", help=f"put the tables into this Markdown file, and {IMAGE} beside it, too"
+        "--write", type=Path, metavar="FILE", help=f"also write the tables to this Markdown file, and {IMAGE} beside it"
     )
     options = parser.parse_args(arguments)
     counts = all_counts()

@@ -1,4 +1,4 @@
-"""The machine that a benchmark ran on."""
+"""Description of the machine that a benchmark runs on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def machine(packages: Sequence[str]) -> str:
-    """The machine and the versions of these packages, in one line."""
+    """Return the machine and the versions of these packages in one line."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     versions = ", ".join(f"{name} {version(name)}" for name in packages)

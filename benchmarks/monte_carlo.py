@@ -1,7 +1,7 @@
-"""Many robots at once, each a little different: PlantBatch beside MuJoCo's rollout, on as many threads.
+"""Benchmark of many varied robots: PlantBatch against MuJoCo's rollout, with the same number of threads.
 
-Every robot has its own factor on all masses and inertias, its own factor on all friction, and its own start; all
-get the same torques.
+Each robot has its own factor of masses and inertias, its own factor of friction, and its own initial position. All
+robots get the same torques.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from benchmarks.simulation_peers import HOLD, STEP, Case, mujoco_model, mujoco_o
 from robot_dynamics_ros.simulation import PlantBatch
 
 PLANTS = 1000
-CHUNK = 10  # robots that a thread of MuJoCo takes at a time; from 1 to 150 its speed is the same within the noise
+CHUNK = 10  # robots per task of a MuJoCo thread; from 1 to 150 its speed is the same within the noise
 
 Many = Callable[[], Floats]
-"""Simulates all robots from their start and returns their last positions (plants, n) in our order."""
+"""Function that simulates all robots from their start and returns their final positions (plants, n)."""
 
 
 class Spread(NamedTuple):
-    """In what the robots differ."""
+    """Variations of the robots."""
 
     mass: Floats  # (plants,) factors
     friction: Floats  # (plants,) factors
@@ -35,7 +35,7 @@ class Spread(NamedTuple):
 
 
 def spread(case: Case, count: int, seed: int) -> Spread:
-    """Masses to 20 %, friction to 50 %, starts to 0.1 rad, all uniform."""
+    """Return uniform variations: masses +-20 %, friction +-50 %, initial positions +-0.1 rad."""
     generator = np.random.default_rng(seed)
     return Spread(
         generator.uniform(0.8, 1.2, count),
@@ -64,7 +64,7 @@ def our_many(case: Case, robots: Spread, integrator: str, *, customised: bool) -
 
 
 def mujoco_many(case: Case, robots: Spread, integrator: str) -> Many:
-    """Rollout at its best: a pool of threads that stays, no checks, and all arrays there before the clock starts."""
+    """Return MuJoCo's rollout in its fastest use: persistent thread pool, no checks, arrays allocated before."""
     base = mujoco_model(case, integrator)
     datas = [mujoco.MjData(base) for _ in range(THREADS)]
     own = mujoco_order(base, case)

@@ -1,7 +1,7 @@
-"""Counts what the kernels multiply and add, beside the counts in the books.
+"""Operation counts of the kernels, compared with printed counts.
 
-``python -m benchmarks.operation_counts`` prints the tables of docs/benchmarks.md, ``--write docs/benchmarks.md`` puts
-them there.
+``python -m benchmarks.operation_counts`` prints the tables of docs/benchmarks.md; ``--write docs/benchmarks.md``
+updates them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROBOTS = {"panda": "panda", "ur5e": "ur5e", "puma560": "puma560", "scara": "scar
 
 
 class Count(NamedTuple):
-    """Multiplications, and additions with subtractions."""
+    """Multiplications, and additions including subtractions."""
 
     multiplications: int
     additions: int
@@ -74,7 +74,7 @@ CRAIG_PLANAR_ARM = Count(30, 13)
 
 
 def printed(source: str, n: int) -> Count:
-    """A printed count for n joints."""
+    """Return a printed count for n joints."""
 
     def value(polynomial: Polynomial) -> int:
         return int(sum(coefficient * n**power for power, coefficient in enumerate(reversed(polynomial))))
@@ -84,7 +84,7 @@ def printed(source: str, n: int) -> Count:
 
 
 def general_count(algorithm: Algorithm, n: int) -> Count:
-    """Operations of a general kernel for n revolute joints in a row, with any twists, offsets and inertias."""
+    """Return the count of a general kernel for a chain of n revolute joints with arbitrary placements and inertias."""
     tally: Counter[str] = Counter()
     robot = _random_arm(n, tally)
     states = iter(np.random.default_rng(n).normal(size=4 * n).tolist())
@@ -93,14 +93,14 @@ def general_count(algorithm: Algorithm, n: int) -> Count:
 
 
 def customised_count(algorithm: Algorithm, model: RobotModel) -> Count:
-    """Operations of the kernel that is generated for a robot: masses and inertias are arguments, for payloads."""
+    """Return the count of the generated kernel of a robot, whose masses and inertias are arguments."""
     program = trace_algorithm(algorithm, model.kernels.topology, model.kernels.parameters)
     assert program is not None
     return _count(program.trace.count_operations(program.results.ravel().tolist()))
 
 
 def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
-    """Operations that are left where masses and inertias are folded in, too: the robot with this payload for ever."""
+    """Return the count of a kernel in which masses and inertias are constants, too, for a fixed payload."""
     trace = Trace()
     robot = views(model.kernels.topology, model.kernels.parameters)
     known = robot._replace(**{name: _as_objects(getattr(robot, name)) for name in _NUMBERS})
@@ -111,7 +111,7 @@ _NUMBERS = ("factors", "bodies", "rotors", "gravity")
 
 
 def _run(algorithm: Algorithm, robot: ModelArrays, n: int, number: Callable[[str, int], Any]) -> Any:
-    """Run a kernel's plain-Python source; ``number(vector, joint)`` makes its arguments. Returns the results."""
+    """Run the Python source of a kernel and return its results; ``number(vector, joint)`` makes its arguments."""
     vectors: Any = [np.empty(n, dtype=object) for _ in algorithm.vectors]
     for name, vector in zip(algorithm.vectors, vectors, strict=True):
         vector[:] = [number(name, joint) for joint in range(n)]
@@ -153,7 +153,7 @@ def _count(tally: Mapping[str, int]) -> Count:
 
 
 def general_table() -> str:
-    """The general kernels for 1 to LARGEST revolute joints, and the printed counts."""
+    """Return a table of the general kernels for 1 to LARGEST revolute joints, and of printed counts."""
     rows = [["n", *(algorithm.name for algorithm in ALGORITHMS), *PRINTED]]
     for n in range(1, LARGEST + 1):
         ours = [str(general_count(algorithm, n)) for algorithm in ALGORITHMS]
@@ -163,7 +163,7 @@ def general_table() -> str:
 
 
 def customised_table() -> str:
-    """The generated kernels for robots of this package, beside the general one and Craig's."""
+    """Return a table of the generated kernels of shipped robots, the general one and Craig's count."""
     rows = [
         [
             "robot",
@@ -193,15 +193,15 @@ def customised_table() -> str:
 
 
 def load(name: str) -> RobotModel:
-    """One of ROBOTS."""
+    """Return one of ROBOTS."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on friction and inertias: not asked for here
+        warnings.simplefilter("ignore")  # warnings about friction and inertias are irrelevant here
         dynamics = find_resource("config", f"{ROBOTS[name]}.dynamics.yaml")
         return RobotModel.from_urdf_file(find_resource("urdf", f"{name}.urdf"), dynamics=dynamics)
 
 
 def report() -> str:
-    """Everything that is counted, as Markdown."""
+    """Return the counts as Markdown."""
     two, three = (general_count(INVERSE_DYNAMICS, n) for n in (2, 3))
     slopes = [after - before for before, after in zip(two, three, strict=True)]
     terms = [f"{slope}n{count - 2 * slope:+d}" for slope, count in zip(slopes, two, strict=True)]
@@ -220,9 +220,9 @@ The customised kernels:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(arguments)
     text = report()
     print(text)

@@ -1,7 +1,7 @@
-"""The same algorithms in three libraries, for the same robot, with vectors in the order of ``joint_names``.
+"""The same algorithms in three libraries for the same robot, with vectors in the order of ``joint_names``.
 
-Every call takes another state and gives its result as the library's users get it. What stands ready before the
-clock starts: vectors in each library's own order, its workspace, and for MuJoCo views of its state and a buffer.
+Each call gets another state and returns its result as users of the library get it. Not timed: the conversion of vectors
+to the library's own order, its workspace, and for MuJoCo views of its state and a buffer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STATES = 100_000
 THREADS = 2
 BATCH = f", {STATES:,} states"
 
-# What each algorithm takes, as columns of the random states.
+# Arguments of each algorithm, as columns of the random states.
 SINGLE = {
     "inverse_dynamics": ("q", "qd", "qdd"),
     "gravity_torque": ("q",),
@@ -40,16 +40,16 @@ class Call(NamedTuple):
 
     function: Callable[..., Any]
     arguments: Callable[..., tuple[Any, ...]]
-    """From vectors or batches in our order to what the function takes."""
+    """Function from vectors or batches in our order to the arguments of ``function``."""
     value: Callable[[Any], Floats]
-    """From what the function returns to numbers in our order; derivatives as (2, n, n)."""
+    """Function from the result to numbers in our order; derivatives as (2, n, n)."""
 
 
 Calls = dict[str, Call]
 
 
 def ours(model: RobotModel) -> Calls:
-    """The public methods of a model."""
+    """Return the public methods of a model."""
 
     def call(name: str) -> Call:
         return Call(getattr(model, name.removesuffix(BATCH)), lambda *vectors: vectors, lambda result: np.array(result))
@@ -58,9 +58,9 @@ def ours(model: RobotModel) -> Calls:
 
 
 def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
-    """Pinocchio's functions with their default arguments and, where they offer it, with the world's axes.
+    """Return Pinocchio's functions with default arguments, and with world axes if they have that option.
 
-    Joints that are not in ``joint_names`` are locked at position 0. The batches run on THREADS threads.
+    Joints that are not in ``joint_names`` are locked at position 0. Batches run on THREADS threads.
     """
     model = pin.buildModelFromUrdf(str(urdf))
     others = [model.getJointId(name) for name in list(model.names)[1:] if name not in joint_names]
@@ -70,7 +70,7 @@ def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
     order = np.array([joint.idx_v for joint in joints])
 
     def positions(q: Floats) -> Floats:
-        # Continuous joints take cosine and sine.
+        # Continuous joints are given by cosine and sine.
         out = np.empty((*q.shape[:-1], model.nq))
         for j, joint in enumerate(joints):
             columns = q[..., j] if joint.nq == 1 else np.stack([np.cos(q[..., j]), np.sin(q[..., j])], axis=-1)
@@ -119,7 +119,7 @@ def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
 
 
 def mujoco_calls(urdf: Path, joint_names: Sequence[str]) -> Calls:
-    """MuJoCo's engine without constraints and contacts: the stages that each algorithm needs, and no more."""
+    """Return the steps of MuJoCo's engine that each algorithm needs, without constraints and contacts."""
     model = mujoco.MjModel.from_xml_string(mujoco_urdf(urdf.read_bytes(), joint_names))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
     data = mujoco.MjData(model)
@@ -160,7 +160,7 @@ def mujoco_calls(urdf: Path, joint_names: Sequence[str]) -> Calls:
 
 
 def mujoco_urdf(urdf: bytes, joint_names: Sequence[str]) -> str:
-    """A URDF as MuJoCo needs it here: only ``joint_names`` move, no shapes, no friction, inertias as they are."""
+    """Return a URDF for MuJoCo in which only ``joint_names`` move, without shapes and friction."""
     root = ElementTree.fromstring(urdf)
     for link in root.findall("link"):
         _remove(link, "visual", "collision")

@@ -1,4 +1,4 @@
-"""The robots of the benchmark: URDFs of the ``example-robot-data`` wheel."""
+"""Robots of the benchmarks: URDFs of the ``example-robot-data`` wheel."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-CURE = "Cure: pip install example-robot-data, or run it by `make bench`"
+CURE = "Cure: pip install example-robot-data, or run it with `make bench`"
 
 
 class Robot(NamedTuple):
-    """Where a robot's URDF is, and which of its joints stand still at position 0."""
+    """Path of a robot's URDF, and the joints that are locked at position 0."""
 
     title: str
     file: str
@@ -32,19 +32,19 @@ ROBOTS = {
 
 
 def urdf_file(robot: Robot) -> Path:
-    """Path of the robot's URDF. Leaves the program, saying how to get it, where the wheel is not installed."""
+    """Return the path of the robot's URDF; SystemExit with the cure if the wheel is not installed."""
     try:
         wheel = distribution("example-robot-data")
     except PackageNotFoundError:
-        raise SystemExit(f"The robots of the benchmark are in a package that is not installed. {CURE}") from None
+        raise SystemExit(f"The package of the benchmark's robots is not installed. {CURE}") from None
     path = Path(str(wheel.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / robot.file
     if not path.is_file():
-        raise SystemExit(f"{path}: not there, though example-robot-data {wheel.version} is installed. {CURE}")
+        raise SystemExit(f"{path}: does not exist, although example-robot-data {wheel.version} is installed. {CURE}")
     return path
 
 
 class States(NamedTuple):
-    """Random states (count, n) and what goes with them: rad, rad/s, rad/s^2 and Nm."""
+    """Random states (count, n), in rad, rad/s, rad/s^2 and Nm."""
 
     q: Floats
     qd: Floats
@@ -53,7 +53,7 @@ class States(NamedTuple):
 
 
 def random_states(n: int, count: int, seed: int) -> States:
-    """States all over the circle, with rates and accelerations of a few units and torques of some ten."""
+    """Return states in the whole circle, with velocities and accelerations of a few units and torques of some tens."""
     generator = np.random.default_rng(seed)
     q = generator.uniform(-np.pi, np.pi, (count, n))
     qd, qdd = generator.normal(0.0, 2.0, (2, count, n))

@@ -1,6 +1,6 @@
-"""The bare echo that the controller is compared with: the least that answers joint_states with the same messages.
+"""Echo node for comparison with the controller: publishes the controller's messages without any computation.
 
-``python -m benchmarks.ros_echo --ros-args -p efforts_only:=true`` leaves out ~/command_states.
+``python -m benchmarks.ros_echo --ros-args -p efforts_only:=true`` omits ~/command_states.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ JOINTS = 7
 
 
 class EchoNode(NodeProgram):
-    """Answers each joint_states with constant numbers, in messages that are made once."""
+    """Node that responds to each joint_states message with constant, preallocated messages."""
 
     def __init__(self) -> None:
         super().__init__("echo_node")

@@ -1,8 +1,8 @@
-"""Measures the controller's round trip from joint_states to effort_commands beside that of a bare rclpy echo.
+"""Benchmark of the round trip from joint_states to effort_commands, for the controller and a bare rclpy echo node.
 
-``python -m benchmarks.ros_loop`` prints the table of docs/benchmarks.md, ``--write docs/benchmarks.md`` puts it there.
-The plant is this process, each node that answers it another one. All of them live from the beginning to the end and
-take turns of a second, so that whatever slows the machine down slows all of them.
+``python -m benchmarks.ros_loop`` prints the table of docs/benchmarks.md; ``--write docs/benchmarks.md`` updates it. The
+plant is this process; each node is a process of its own. All processes run all the time and take turns of one second,
+so that other loads on the machine affect all of them equally.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from robot_dynamics_ros.resources import robot_urdf
 COMMAND = "python -m benchmarks.ros_loop"
 PART = "make bench-ros"
 SECONDS, TURN = 20, 1.0  # of each node: in all, and before the next one's turn
-SETTLE = 0.1  # s at the beginning of each turn that do not count
-START_UP = 180.0  # s; the first run of all compiles
+SETTLING_TIME = 0.1  # s at the beginning of each turn that are not measured
+START_UP = 180.0  # s; the first run compiles kernels
 QUIET = 0.5  # load average before the run
-QUIET_CORES = 0.3  # kept busy by others during it
-NOT_QUIET = ": the 99th percentiles and the unanswered cycles are theirs, too. Cure: run it again"
+QUIET_CORES = 0.3  # cores busy with other programs during the run
+NOT_QUIET = ": these affect the 99th percentiles and the unanswered cycles. Cure: run it again"
 
 READY = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)  # config/panda.yaml
 AMPLITUDE, SWING = 0.05, 10.0  # rad, s
@@ -57,39 +57,39 @@ FOLLOWS = 1e-3  # rad
 
 
 class Swing:
-    """A slow swing of every joint, from the ready pose to 2 AMPLITUDE beside it and back in SWING seconds."""
+    """Slow motion of all joints from the ready pose by 2 AMPLITUDE and back in SWING seconds."""
 
     def __init__(self, names: tuple[str, ...], start: int, seconds: float) -> None:
-        """``start`` in ns; it goes on for at least ``seconds``, and ends at rest."""
+        """Begin at ``start`` (ns); the motion lasts at least ``seconds`` (s) and ends at rest."""
         self._start = start
         self._ready = np.array(READY)
         w = 2.0 * math.pi / SWING
         times = np.linspace(0.0, periods := SWING * math.ceil(seconds / SWING), round(2 * periods) + 1)
         velocity = AMPLITUDE * w * np.sin(w * times)
-        velocity[-1] = 0.0  # not to rounding errors
+        velocity[-1] = 0.0  # exactly, without rounding errors
         columns = AMPLITUDE * (1.0 - np.cos(w * times)), velocity, AMPLITUDE * w**2 * np.cos(w * times)
         q, qd, qdd = (np.tile(column[:, None], len(names)) for column in columns)
         self.message = trajectory_message(TrajectoryPoints(names, times, self._ready + q, qd, qdd))
         self.message.header.stamp = stamp(start)
 
     def position(self, at: int) -> Array:
-        """Where the joints are to be (n,), rad, at a time in ns."""
+        """Return the desired position (n,), rad, at a time (ns)."""
         seconds = 1e-9 * max(0, at - self._start)
         return self._ready + AMPLITUDE * (1.0 - math.cos(2.0 * math.pi / SWING * seconds))
 
 
 class Loop:
-    """The plant, and the nodes that answer it."""
+    """Plant and the nodes that respond to it."""
 
     def __init__(self, node: Node, group: ProcessGroup, folder: Path) -> None:
-        """Start the nodes; their parameters and logs go to ``folder``."""
+        """Start the nodes; their parameters and logs are written to ``folder``."""
         urdf = robot_urdf("panda")
         model = RobotModel.from_urdf_file(urdf)
         controller: Mapping[str, object] = {
             "robot_description": urdf.read_text(encoding="utf-8"),
             "law": "computed_torque",
             "update_rate": 0.0,
-            "state_timeout": 1.0,  # out of its turn it gets ten states a second
+            "state_timeout": 1.0,  # while it is not measured it gets ten states a second
         }
         nodes: Mapping[str, tuple[str, Mapping[str, object]]] = {
             CONTROLLER: ("robot_dynamics_ros.nodes.computed_torque_node", controller),
@@ -104,16 +104,16 @@ class Loop:
         executor = make_executor()
         executor.add_node(node)
         self._names = model.joint_names
-        # The effort that holds the arm: the controller compares it with its model.
+        # Gravity torque, because the controller compares the measured effort with its model.
         effort = model.gravity_torque(np.array(READY))
         self._plant = PlantEcho(node, executor, self.kinds, model.joint_names, np.array(READY), effort)
         topic = f"/{CONTROLLER}/joint_trajectory"
         self._trajectories = node.create_publisher(JointTrajectory, topic, QoSProfile(depth=1))
 
     def start(self, seconds: float) -> None:
-        """Wait until all nodes answer and the controller follows a trajectory of ``seconds`` at least."""
-        self._wait(lambda: self._plant.received == set(self.kinds), "all nodes to answer")
-        self._wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to listen")
+        """Wait until all nodes respond and the controller follows a trajectory of at least ``seconds``."""
+        self._wait(lambda: self._plant.received == set(self.kinds), "all nodes to respond")
+        self._wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to subscribe")
         self._swing = Swing(self._names, time.time_ns(), seconds)
         self._trajectories.publish(self._swing.message)
         self._wait(self._follows, "the controller to follow its trajectory")
@@ -124,10 +124,10 @@ class Loop:
             self._plant.spin(0.1)
             self._group.check()
             if time.monotonic() > deadline:
-                raise RobotDynamicsError(f"waited {START_UP:g} s for {what}. {self._last_words()}")
+                raise RobotDynamicsError(f"waited {START_UP:g} s for {what}. {self._logs()}")
 
     def _follows(self) -> bool:
-        """Whether the controller wants what the trajectory says, away from the ready pose."""
+        """Return True if the controller's desired position is that of the trajectory, away from the ready pose."""
         command = self._plant.commands[CONTROLLER]
         required = self._swing.position(nanoseconds(command.header.stamp))
         moved = np.abs(required - READY).max() > 2.0 * FOLLOWS
@@ -136,7 +136,7 @@ class Loop:
     def turn(self, kind: str) -> Measured:
         """Measure one node for TURN seconds."""
         self._plant.begin(kind)
-        self._plant.spin(SETTLE)
+        self._plant.spin(SETTLING_TIME)
         self._plant.start_counting()
         begin, own, node = time.monotonic(), time.process_time(), self._nodes[kind].busy_seconds()
         self._plant.spin(TURN)
@@ -145,27 +145,27 @@ class Loop:
         turn = self._plant.end()
         self._group.check()
         if len(turn.trips) == 0:
-            raise RobotDynamicsError(f"{kind} does not answer any more. {self._last_words()}")
+            raise RobotDynamicsError(f"{kind} does not respond any more. {self._logs()}")
         return Measured(turn, *shares)
 
     def check(self) -> None:
-        """Raise RobotDynamicsError where what the controller answered came not from its law and trajectory."""
+        """Raise RobotDynamicsError if a command was not computed by the law for the trajectory."""
         command = self._plant.commands[CONTROLLER]
         required = self._swing.position(nanoseconds(command.header.stamp))
         if not np.abs(required - command.position).max() < FOLLOWS:
-            raise RobotDynamicsError(f"the controller left its trajectory. {self._last_words()}")
+            raise RobotDynamicsError(f"the controller left its trajectory. {self._logs()}")
 
     def busy_seconds(self) -> float:
-        """Processor time of the plant and all nodes so far."""
+        """Return the processor time (s) of the plant and all nodes so far."""
         return time.process_time() + sum(node.busy_seconds() for node in self._nodes.values())
 
-    def _last_words(self) -> str:
-        return "The nodes' last words:\n" + "\n".join(f"{kind}: {node.tail()}" for kind, node in self._nodes.items())
+    def _logs(self) -> str:
+        return "End of the nodes' logs:\n" + "\n".join(f"{kind}: {node.tail()}" for kind, node in self._nodes.items())
 
 
 @contextmanager
 def started(seconds: float) -> Iterator[Loop]:
-    """All processes, in a ROS graph of their own, with a trajectory for ``seconds``."""
+    """Yield all processes in a ROS graph of their own, with a trajectory of ``seconds``."""
     with private_graph() as environment, TemporaryDirectory() as folder, ProcessGroup() as group:
         os.environ.update(environment)
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
@@ -182,9 +182,9 @@ def started(seconds: float) -> Iterator[Loop]:
 
 
 def run(seconds: int) -> tuple[dict[str, list[Measured]], float]:
-    """Measure each node for so long, forth and back through them; and how many cores other programs kept busy."""
+    """Measure each node for ``seconds``, in alternating order; return also the number of cores busy otherwise."""
     rounds = max(1, round(seconds / TURN))
-    with started(3.0 * rounds * (TURN + 2.0 * SETTLE)) as loop, tqdm(total=rounds, leave=False) as bar:
+    with started(3.0 * rounds * (TURN + 2.0 * SETTLING_TIME)) as loop, tqdm(total=rounds, leave=False) as bar:
         measured: dict[str, list[Measured]] = {kind: [] for kind in loop.kinds}
         begin, total, own = time.monotonic(), busy_seconds(), loop.busy_seconds()
         for k in range(rounds):
@@ -197,7 +197,7 @@ def run(seconds: int) -> tuple[dict[str, list[Measured]], float]:
 
 
 def report(measured: Mapping[str, list[Measured]], others: float) -> str:
-    """Everything that ``run`` measured, as Markdown."""
+    """Return the results of ``run`` as Markdown."""
     cycles = sum(one.turn.cycles for one in measured[CONTROLLER])
     return f"""\
 Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
@@ -212,21 +212,21 @@ Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: 
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=int, default=SECONDS, help="for each node (default: %(default)s)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
     options = parser.parse_args(arguments)
     if options.seconds < 1:
-        parser.error("--seconds takes at least 1")
+        parser.error("--seconds must be at least 1")
     if options.write and options.seconds < SECONDS:
-        parser.error(f"--write takes at least {SECONDS} s. Cure: leave out --seconds")
+        parser.error(f"--write needs at least {SECONDS} s. Cure: remove --seconds")
     if options.write:
         around_part(options.write, PART)
     available_cores(2)
     if os.getloadavg()[0] > QUIET:
         print(
-            "Other programs have just been running: the loop wants free cores. Cure: wait, then repeat", file=sys.stderr
+            "Other programs have just been running: the loop needs free cores. Cure: wait, then repeat", file=sys.stderr
         )
     try:
         text = report(*run(options.seconds))

@@ -1,4 +1,4 @@
-"""The side of the loop that measures: sends joint_states at 1 kHz and takes the efforts that answer them."""
+"""Measuring side of the loop: publishes joint_states at 1 kHz and receives the efforts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from std_msgs.msg import Float64MultiArray
 from benchmarks.robots import Floats
 
 PERIOD_NS = 1_000_000
-BEHIND = 10  # ticks in a row with an answer outstanding, after which the plant waits for it
+BEHIND = 10  # consecutive ticks with an outstanding command after which the plant waits for it
 PATIENCE = 100  # ticks that it waits
-IDLE_TICKS = 100  # between two states for those whose turn it is not
+IDLE_TICKS = 100  # between two states for nodes that are not being measured
 
 
 class Turn(NamedTuple):
-    """Round trips in seconds, in the order of the answers; cycles, and those without an answer in their period."""
+    """Round trip times (s) in order of reception; numbers of cycles, and of cycles without a timely response."""
 
     trips: Floats
     cycles: int
@@ -33,32 +33,31 @@ class Turn(NamedTuple):
 
 
 class RoundTrips:
-    """Which answer belongs to which state. Times are nanoseconds of one clock.
+    """Assignment of commands to states. Times are in nanoseconds of one clock.
 
-    An effort command says nothing about the state that it answers. But answers come in the order of the states, one
-    for each, so that an answer belongs to the oldest state that has none yet. That tells a late answer from an early
-    one, and costs nothing on either side. After a loss an answer stays outstanding: BEHIND ticks later nothing is sent
-    any more until all answers are there, PATIENCE ticks later they are lost. Each of these ticks is a cycle without
-    an answer.
+    An effort command does not identify its state, but commands are received in the order of the states, one for each. A
+    command therefore belongs to the oldest state without one. After a loss a command stays outstanding: BEHIND ticks
+    later no states are sent until all commands are received, and PATIENCE ticks later the missing ones count as lost.
+    Each of these ticks is a cycle without a response.
     """
 
     def __init__(self) -> None:
-        self._pending: deque[int] = deque()  # when the states without an answer were sent
+        self._pending: deque[int] = deque()  # send times of the states without a command
         self._behind = 0
         self.start_counting()
 
     def start_counting(self) -> None:
-        """Forget what was measured so far, not what is outstanding."""
+        """Discard the results so far, but keep outstanding commands."""
         self._trips = array("q")
         self._cycles = self._unsent = self._lost = 0
 
     @property
     def outstanding(self) -> bool:
-        """Whether an answer is to come."""
+        """True if a command is outstanding."""
         return bool(self._pending)
 
     def tick(self) -> bool:
-        """Begin a cycle; return whether its state is to be sent."""
+        """Begin a cycle; return True if its state is to be sent."""
         self._cycles += 1
         self._behind = self._behind + 1 if self._pending else 0
         if self._behind > BEHIND + PATIENCE:
@@ -68,45 +67,45 @@ class RoundTrips:
         return self._behind <= BEHIND
 
     def send(self, now: int) -> None:
-        """Note that the state leaves."""
+        """Register that the state is sent."""
         self._pending.append(now)
 
     def answer(self, now: int) -> None:
-        """Note an answer."""
+        """Register a received command."""
         if self._pending:
             self._trips.append(now - self._pending.popleft())
 
     def give_up(self) -> None:
-        """Count as lost what is outstanding."""
+        """Count outstanding commands as lost."""
         self._lost += len(self._pending)
         self._pending.clear()
         self._behind = 0
 
     def result(self) -> Turn:
-        """What was measured since ``start_counting``."""
+        """Return the results since ``start_counting``."""
         trips = np.array(self._trips, dtype=np.float64)
         late = int(np.count_nonzero(trips > PERIOD_NS))
         return Turn(1e-9 * trips, self._cycles, late + self._lost + self._unsent)
 
 
 class PlantEcho:
-    """Sends one standing state of the arm on ``/<kind>/joint_states``, to each kind of node in its turn.
+    """Publisher of a constant state of the arm on ``/<kind>/joint_states``, for each kind of node in turn.
 
-    An answer is a message on ``/<kind>/effort_commands``. Kinds whose turn it is not get ten states a second, right
-    after an answer has come: a controller without feedback would, rightly, go over to a fault.
+    The response is a message on ``/<kind>/effort_commands``. Kinds that are not being measured get ten states a second,
+    right after a received command, because a controller without states would report a fault.
 
     Attributes
     ----------
-    heard
-        The kinds that have answered.
+    responsive
+        Kinds of nodes that have responded.
     commands
-        The last message on ``/<kind>/command_states`` of each kind that publishes it.
+        Last message on ``/<kind>/command_states`` of each kind that publishes it.
     """
 
     def __init__(
         self, node: Node, executor: Executor, kinds: Sequence[str], names: Sequence[str], q: Floats, effort: Floats
     ) -> None:
-        """The states say that the joints ``names`` stand at ``q`` (n,) under ``effort`` (n,)."""
+        """Publish that the joints ``names`` are at rest at ``q`` (n,) with ``effort`` (n,)."""
         self._executor = executor
         self._state = JointState(
             name=list(names), position=q.tolist(), velocity=[1e-9] * len(names), effort=effort.tolist()
@@ -120,7 +119,7 @@ class PlantEcho:
         self._kind: str | None = None
         self._sending = self._idle_due = False
         self._ticks = 0
-        # Deep enough that whatever delays this process loses no answer.
+        # A long queue, so that a delay of this process loses no command.
         answers = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
         for kind in kinds:
             self._listen(node, kind, answers)
@@ -137,21 +136,21 @@ class PlantEcho:
         node.create_subscription(JointState, f"/{kind}/command_states", receive_command, qos)
 
     def spin(self, seconds: float) -> None:
-        """Let the loop run for a while."""
+        """Run the loop for ``seconds``."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
 
     def begin(self, kind: str) -> None:
-        """Give this kind its turn."""
+        """Begin to measure this kind of node."""
         self._kind, self._sending = kind, True
 
     def start_counting(self) -> None:
-        """Forget what was measured so far."""
+        """Discard the results so far."""
         self._trips.start_counting()
 
     def end(self) -> Turn:
-        """End the turn, wait for the last answers, return what was measured."""
+        """End the measurement, wait for outstanding commands, and return the results."""
         self._sending = False
         end = time.monotonic() + 1e-9 * PERIOD_NS * PATIENCE
         while self._trips.outstanding and time.monotonic() < end:
@@ -187,6 +186,6 @@ class PlantEcho:
                 publisher.publish(self._state)
 
     def _date(self) -> None:
-        self._state.velocity[0] *= -1.0  # of an encoder the last digit changes, too
+        self._state.velocity[0] *= -1.0  # as the last digit of an encoder changes
         at = self._state.header.stamp
         at.sec, at.nanosec = divmod(time.time_ns(), 1_000_000_000)

@@ -1,4 +1,4 @@
-"""The nodes that answer the plant, as processes, and what they take of the processor (Linux)."""
+"""Processes of the measured nodes, and their processor time (Linux)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PRIVATE = ("command_states", "joint_trajectory")
 
 
 class AnsweringNode(NodeProcess):
-    """A node as a process in the namespace ``/<kind>``, where its private topics are, too."""
+    """Node process in the namespace ``/<kind>``."""
 
     def __init__(self, kind: str, folder: Path, module: str, parameters: Mapping[str, object]) -> None:
-        """Start ``python -m module``; its parameters and its log are files in ``folder``."""
+        """Start ``python -m module``; its parameters and log are files in ``folder``."""
         file = folder / f"{kind}.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         remaps = (f"__ns:=/{kind}", *(f"~/{topic}:={topic}" for topic in _PRIVATE))
@@ -27,7 +27,7 @@ class AnsweringNode(NodeProcess):
         self._start(kind, folder / f"{kind}.log", command, None)
 
     def busy_seconds(self) -> float:
-        """Processor time of the process so far."""
+        """Return the processor time (s) of the process so far."""
         words = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         return _seconds(words[11:13])
 

@@ -1,4 +1,4 @@
-"""The loop's round trips as a Markdown table, beside what they are meant to be."""
+"""Round trip times as a Markdown table, compared with their targets."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ CONTROLLER, ECHO, LEAN = "controller", "echo", "lean_echo"
 TITLES = {CONTROLLER: "controller", ECHO: "bare echo", LEAN: "bare echo of effort_commands only"}
 
 MEDIAN, MEDIAN_AIM, P99, UNANSWERED = 1.25, 1.1, 1.5, 0.005
-"""What the controller must keep to: ratios to the bare echo, and a share of the cycles."""
+"""Targets of the controller: ratios to the bare echo, and a share of the cycles."""
 
 
 class Measured(NamedTuple):
-    """One turn of a node; how much of a core the node and the plant took."""
+    """Results of one turn of a node, and the processor load (cores) of the node and the plant."""
 
     turn: Turn
     node_share: float
@@ -31,23 +31,23 @@ Runs = Mapping[str, Sequence[Measured]]
 
 
 def trips(turns: Sequence[Measured]) -> Floats:
-    """All round trips of a node, s."""
+    """Return all round trip times (s) of a node."""
     return np.concatenate([one.turn.trips for one in turns])
 
 
 def unanswered(turns: Sequence[Measured]) -> float:
-    """Share of the cycles that had no answer before the next one began."""
+    """Return the share of cycles without a response in their period."""
     return sum(one.turn.unanswered for one in turns) / sum(one.turn.cycles for one in turns)
 
 
 def ratio(runs: Runs, of: str, to: str, percentile: float) -> float:
-    """Ratio of a percentile of all round trips of two nodes."""
+    """Return the ratio of a percentile of all round trip times of two nodes."""
     high, low = (np.percentile(trips(runs[kind]), percentile) for kind in (of, to))
     return float(high / low)
 
 
 def missed(runs: Runs) -> str:
-    """One sentence on what the controller misses."""
+    """Return a sentence on the targets that the controller misses."""
     median, p99 = (ratio(runs, CONTROLLER, ECHO, percentile) for percentile in (50, 99))
     share = unanswered(runs[CONTROLLER])
     found = [
@@ -59,11 +59,11 @@ def missed(runs: Runs) -> str:
         )
         if wrong
     ]
-    return f"Missed: {'; '.join(found)}." if found else "The controller is within all that it must keep to."
+    return f"Missed: {'; '.join(found)}." if found else "The controller meets all targets."
 
 
 def loop_table(runs: Runs) -> str:
-    """One row a node, then the controller's ratios to each echo and what they must be and aim at."""
+    """Return a table with a row for each node, then the controller's ratios to each echo and their targets."""
     rows = [["", "median, us", "99 %, us", "longest, us", "unanswered", "node, core", "plant, core"]]
     for kind, turns in runs.items():
         microseconds = 1e6 * trips(turns)

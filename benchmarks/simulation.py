@@ -1,7 +1,7 @@
-"""Measures simulated robots with friction against MuJoCo and against a loop around Pinocchio, on one core.
+"""Benchmark of simulated robots with friction, against MuJoCo and a loop with Pinocchio, on one core.
 
-``python -m benchmarks.simulation`` prints the tables of docs/benchmarks.md, ``--write docs/benchmarks.md`` puts them
-there. Before anything is timed, the libraries must simulate the same thing.
+``python -m benchmarks.simulation`` prints the tables of docs/benchmarks.md; ``--write docs/benchmarks.md`` updates
+them. Before the timing, all libraries must simulate the same motion.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from benchmarks.robots import Floats
 try:
     from benchmarks.monte_carlo import PLANTS, Many, mujoco_many, our_many, spread
     from benchmarks.peers import THREADS
-    from benchmarks.simulation_checks import CREEP, LOAD, MANY_DURATION, check_many, find_facts, simulators
+    from benchmarks.simulation_checks import CREEP, LOAD_SHARE, MANY_DURATION, check_many, find_facts, simulators
     from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
     from benchmarks.simulation_tables import (
         MANY_TARGETS,
@@ -46,8 +46,8 @@ try:
     from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 except ModuleNotFoundError as missing:
     raise SystemExit(
-        f"The benchmark compares with a library that is not installed: {missing.name}. "
-        "Cure: pip install mujoco pin example-robot-data, or run it by `make bench-sim`"
+        f"The benchmark needs a library that is not installed: {missing.name}. "
+        "Cure: pip install mujoco pin example-robot-data, or run it with `make bench-sim`"
     ) from None
 
 COMMAND = "python -m benchmarks.simulation"
@@ -56,12 +56,12 @@ DURATION = 10.0  # s
 ROUNDS, BLOCK = 50, 100  # turns, and calls of HOLD steps in each: five runs
 MANY_ROUNDS = 5
 QUIET = 0.5  # load average before the run
-QUIET_CORES = 0.75 * THREADS  # kept busy by the many
-NOT_QUIET = ": other programs had the rest, so that the ratios mean little. Cure: run it again"
+QUIET_CORES = 0.75 * THREADS  # busy cores while simulating many robots
+NOT_QUIET = ": the rest was used by other programs, so that the ratios are not reliable. Cure: run it again"
 
 
 class Measured(NamedTuple):
-    """Everything that ``run`` found out."""
+    """Results of ``run``."""
 
     facts: Mapping[str, Facts]
     friction: Speeds
@@ -69,11 +69,11 @@ class Measured(NamedTuple):
     many: Mapping[str, Floats]
     """Simulated seconds a second of all robots together, in each round; empty without Panda."""
     busy: float
-    """Cores that the many kept busy."""
+    """Cores that the simulation of many robots kept busy."""
 
 
 def measure(case: Case, core: list[int]) -> dict[str, Floats]:
-    """Simulated seconds a second in each round, on one core; the runs go on from round to round."""
+    """Return simulated seconds per second in each round, on one core; the simulation continues between rounds."""
 
     def timed(simulator: Simulator) -> Timed:
         def call(tau: Floats, first: bool) -> None:
@@ -89,7 +89,7 @@ def measure(case: Case, core: list[int]) -> dict[str, Floats]:
 
 
 def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
-    """Simulated seconds of all robots a second in each round, and how many cores that kept busy."""
+    """Return simulated seconds of all robots per second in each round, and the number of busy cores."""
     case = load(MEANT, folder, MANY_DURATION)
     robots = spread(case, PLANTS, seed=2)
     simulations: dict[str, Many] = {
@@ -104,7 +104,7 @@ def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
 
 
 def run(names: list[str]) -> Measured:
-    """Compare the libraries on these robots, then measure them; a bar says how far it is."""
+    """Compare the libraries on these robots, then time them; shows a progress bar."""
     cores = available_cores(THREADS)
     many: dict[str, Floats] = {}
     busy = float(THREADS)
@@ -140,7 +140,7 @@ def run(names: list[str]) -> Measured:
 
 
 def report(found: Measured) -> str:
-    """Everything that ``run`` measured, as Markdown."""
+    """Return the results of ``run`` as Markdown."""
     many = ratios(found.many) if found.many else {}
     ratio = {robot: ratios(speeds) for robot, speeds in found.friction.items()}
     text = f"""\
@@ -159,7 +159,7 @@ With viscous friction only:
 
 {table("times real time", found.viscous, {})}
 
-What the simulations did; drift under {LOAD} of the Coulomb torque:
+What the simulations did; drift under {LOAD_SHARE} of the Coulomb torque:
 
 {facts_table(found.facts, CREEP, round(DURATION / STEP))}
 """
@@ -177,17 +177,20 @@ What the simulations did; drift under {LOAD} of the Coulomb torque:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument("--robots", nargs="+", choices=list(SETTINGS), default=list(SETTINGS), help="only these robots")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write and set(options.robots) != set(SETTINGS):
-        parser.error("--write takes the tables of all robots. Cure: leave out --robots")
+        parser.error("--write needs the tables of all robots. Cure: remove --robots")
     if options.write:
         around_part(options.write, PART)
     if os.getloadavg()[0] > QUIET:
-        print("Other programs have just been running: ratios want free cores. Cure: wait, then repeat", file=sys.stderr)
+        print(
+            "Other programs have just been running: the benchmark needs free cores. Cure: wait, then repeat",
+            file=sys.stderr,
+        )
     text = report(run(list(dict.fromkeys(options.robots))))
     print(text)
     if options.write:

@@ -1,4 +1,4 @@
-"""Whether the libraries simulate the same thing, and what friction does in them; nothing here is timed."""
+"""Checks that the libraries simulate the same motion, and measurements of friction in them; without timing."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from benchmarks.simulation_tables import (
     Facts,
 )
 
-CHECKED, MANY_DURATION = 20, 1.0  # of the many robots; s
-CREEP, LOAD = 60.0, 0.999  # s, share of the Coulomb torque
-TOLERANCE = 1e-9  # rad, between RK4 steps of the same thing
+CHECKED, MANY_DURATION = 20, 1.0  # compared robots of the many; s
+CREEP, LOAD_SHARE = 60.0, 0.999  # s, share of the Coulomb torque
+TOLERANCE = 1e-9  # rad, between RK4 steps of different libraries
 FRICTION_TOLERANCE = 2e-3  # rad, between our own integrators
-NEAR = 0.05  # rad to a stop; stops differ in the libraries, and Pinocchio has none
-ENOUGH = 0.1  # s that a comparison takes at least
+NEAR = 0.05  # rad to a joint limit; limits differ in the libraries, and Pinocchio has none
+ENOUGH = 0.1  # s, minimum duration of a comparison
 
 
 def simulators(case: Case) -> dict[str, Simulator]:
-    """Every simulation of a robot; Pinocchio's where there is no Coulomb friction."""
+    """Return all simulations of a robot; that of Pinocchio only without Coulomb friction."""
     return {
         **{name: ours(case, integrator, customised=customised) for name, (integrator, customised) in OURS.items()},
         **{MUJOCO + integrator: with_mujoco(case, integrator) for integrator in MUJOCO_INTEGRATORS},
@@ -53,7 +53,7 @@ def simulators(case: Case) -> dict[str, Simulator]:
 
 
 def path(simulator: Simulator, case: Case) -> Floats:
-    """Positions after each call (calls, n), in our order."""
+    """Return the positions after each call (calls, n)."""
     simulator.reset()
     positions = []
     for tau in simulator.own(case.torque):
@@ -65,9 +65,9 @@ def path(simulator: Simulator, case: Case) -> Floats:
 def compare(
     robot: str, simulations: Mapping[str, Simulator], case: Case, allowed: Mapping[str, float]
 ) -> tuple[float, dict[str, float]]:
-    """Largest distance of each simulation to RK4 while no joint comes near a stop, and how long that is, in s.
+    """Return the largest distance of each simulation to RK4 before a joint comes near a stop, and that time (s).
 
-    Leaves the program where a distance is larger than what is allowed for that simulation.
+    Exits if a distance is larger than allowed for that simulation.
     """
     expected = path(simulations[RK4], case)
     model = case.model
@@ -76,7 +76,7 @@ def compare(
     seconds = STEP * HOLD * count
     if seconds < ENOUGH:
         raise SystemExit(
-            f"{robot}: a joint comes near its stop after {seconds:.2g} s: too early to compare the libraries; nothing "
+            f"{robot}: a joint comes near its limit after {seconds:.2g} s: too early to compare the libraries; nothing "
             "is timed. Cure: start elsewhere, or with smaller torques"
         )
     distances = {
@@ -87,15 +87,15 @@ def compare(
     for name, most in allowed.items():
         if not distances[name] <= most:
             raise SystemExit(
-                f"{robot}: {name} goes {distances[name]:.2g} rad away from {RK4}, allowed is {most:g}; nothing is "
-                "timed. Cure: find who is wrong, or has another robot"
+                f"{robot}: {name} deviates by {distances[name]:.2g} rad from {RK4}, allowed is {most:g}; nothing is "
+                "timed. Cure: find the wrong library, or the one with another robot"
             )
     return seconds, distances
 
 
 def creep(simulator: Simulator, case: Case) -> float:
-    """How far (rad) the joint that goes farthest goes in CREEP s, under LOAD times the Coulomb torque."""
-    push = LOAD * case.coulomb * (-1.0) ** np.arange(case.model.n)
+    """Return the largest joint displacement (rad) within CREEP seconds under LOAD_SHARE times the Coulomb torque."""
+    push = LOAD_SHARE * case.coulomb * (-1.0) ** np.arange(case.model.n)
     (tau,) = simulator.own((case.model.gravity_torque(case.start) + push)[None, :])
     simulator.reset()
     simulator.step(tau, round(CREEP / STEP))
@@ -103,7 +103,7 @@ def creep(simulator: Simulator, case: Case) -> float:
 
 
 def find_facts(robot: str, case: Case, viscous: Case) -> Facts:
-    """Compare the libraries, and see what friction does; leaves the program as ``compare`` does."""
+    """Compare the libraries and measure friction; exits like ``compare``."""
     exact = dict.fromkeys((RK4_GENERAL, MUJOCO_RK4, PINOCCHIO), TOLERANCE)
     smooth = simulators(viscous)
     smooth_time, smooth_distance = compare(robot, {name: smooth[name] for name in (RK4, *exact)}, viscous, exact)
@@ -124,7 +124,7 @@ def find_facts(robot: str, case: Case, viscous: Case) -> Facts:
 
 
 def check_many(folder: Path) -> None:
-    """Leave the program where the first of many robots differ from MuJoCo's, by RK4 with viscous friction only."""
+    """Exit if the first of many robots differ from MuJoCo's, with RK4 and viscous friction only."""
     case = load(MEANT, folder, MANY_DURATION, coulomb=False)
     robots = spread(case, CHECKED, seed=1)
     expected = mujoco_many(case, robots, "RK4")()
@@ -133,5 +133,5 @@ def check_many(folder: Path) -> None:
         if not distance <= TOLERANCE:
             raise SystemExit(
                 f"{CHECKED} robots: {distance:.2g} rad from MuJoCo's rollout, allowed is {TOLERANCE:g}; nothing is "
-                "timed. Cure: find who is wrong, or has other robots"
+                "timed. Cure: find the wrong library, or the one with other robots"
             )

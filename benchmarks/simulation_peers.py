@@ -1,8 +1,7 @@
-"""The same robot under the same torques in three libraries, each stepped as its users step it.
+"""The same robot under the same torques in three libraries, each stepped as its users do.
 
-Friction is a viscous and a Coulomb part of every joint. MuJoCo has them as damping and frictionloss. Pinocchio has
-no friction: the loop around it takes the viscous torque off, and that is all that an explicit loop can have, for
-smoothed Coulomb friction is unstable at this step.
+All joints have viscous and Coulomb friction, in MuJoCo damping and frictionloss. Pinocchio has no friction: the loop
+subtracts the viscous torque. Smoothed Coulomb friction would be unstable in an explicit loop with this step size.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from robot_dynamics_ros.simulation import Plant
 
 STEP = 0.001  # s
 HOLD = 10  # steps under the same torque: one call
-SWING = 0.05  # rad that a slow torque would turn a joint against gravity alone
-OVER = 2.0  # a torque's amplitude on a joint that gravity leaves alone, in Coulomb torques
+SWING = 0.05  # rad, displacement of a joint by a slow torque against gravity alone
+OVER = 2.0  # amplitude of the torque of a joint without gravity, relative to the Coulomb torque
 
 MUJOCO_INTEGRATORS = {
     "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
@@ -35,9 +34,9 @@ MUJOCO_INTEGRATORS = {
 
 
 class Setting(NamedTuple):
-    """How a robot is set up: friction of every joint (Nm s and Nm), gravity along z, joints that do not start at 0.
+    """Setup of a robot: joint friction (Nm s and Nm), gravity along z, and joints with a non-zero initial position.
 
-    All hang, so that torques given beforehand swing them and do not topple them.
+    All robots hang, so that open-loop torques swing them without toppling them.
     """
 
     viscous: float
@@ -52,7 +51,7 @@ _LEGS = {
     for joint, position in {"hip_pitch": -0.2, "knee": 0.5, "ankle_pitch": -0.2, "elbow": 0.3}.items()
 }
 SETTINGS = {
-    # From the ceiling.
+    # Mounted on the ceiling.
     "panda": Setting(
         0.5,
         0.3,
@@ -60,13 +59,13 @@ SETTINGS = {
         {"panda_joint2": -0.25, "panda_joint4": -0.7, "panda_joint6": 2.6, "panda_joint7": 0.8},
     ),
     "ur10": Setting(0.5, 0.3, -9.81, {"shoulder_lift_joint": 1.4, "elbow_joint": 0.3, "wrist_2_joint": -1.0}),
-    # By its pelvis.
+    # Mounted at its pelvis.
     "g1": Setting(0.2, 0.2, -9.81, _LEGS),
 }
 
 
 class Case(NamedTuple):
-    """A robot with its friction, where it starts, and what drives it."""
+    """Robot with its friction, initial position and torques."""
 
     urdf: Path
     model: RobotModel
@@ -78,24 +77,24 @@ class Case(NamedTuple):
 
 
 class Simulator(NamedTuple):
-    """One library's simulation; vectors are in the order of the model's joints."""
+    """Simulation of one library; vectors are in the order of the model's joints."""
 
     reset: Callable[[], object]
     step: Callable[[Floats, int], object]
-    """Takes steps under one torque, which is in the library's own order."""
+    """Function that takes steps under one torque, in the library's own order."""
     position: Callable[[], Floats]
     own: Callable[[Floats], Floats]
-    """From vectors (..., n) in our order to the library's."""
+    """Function that reorders vectors (..., n) from our order to the library's."""
 
 
 def load(name: str, folder: Path, duration: float, *, coulomb: bool = True) -> Case:
-    """One of SETTINGS, with a dynamics file written to ``folder``; without Coulomb friction where asked."""
+    """Return one of SETTINGS, with a dynamics file in ``folder``; without Coulomb friction if ``coulomb`` is False."""
     setting, robot = SETTINGS[name], ROBOTS[name]
     urdf, dynamics = urdf_file(robot), folder / f"{name}.dynamics.yaml"
     level = setting.coulomb if coulomb else 0.0
     locked = dict.fromkeys(robot.locked, 0.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on what these URDFs leave out: friction, limits
+        warnings.simplefilter("ignore")  # about properties that these URDFs do not define: friction, limits
         names = RobotModel.from_urdf_file(urdf, locked=locked).joint_names
         friction = f"{{viscous: {setting.viscous}, coulomb: {level}}}"
         dynamics.write_text("joints:\n" + "".join(f"  {name}: {friction}\n" for name in names), encoding="utf-8")
@@ -106,10 +105,10 @@ def load(name: str, folder: Path, duration: float, *, coulomb: bool = True) -> C
 
 
 def torques(model: RobotModel, start: Floats, least: float, count: int) -> Floats:
-    """Gravity torque at the start, and on it a slow sine for each joint: (count, n), Nm.
+    """Return the gravity torque at the start plus a slow sine for each joint: (count, n), Nm.
 
-    tau_j(t) = g_j + (least + SWING max(0, dg_j/dq_j)) (-1)^j sin(2 pi f_j t), f_j from 0.3 to 0.9 Hz, within the
-    effort limits.
+    tau_j(t) = g_j + (least + SWING max(0, dg_j/dq_j)) (-1)^j sin(2 pi f_j t), f_j from 0.3 to 0.9 Hz, within the effort
+    limits.
     """
     still = np.zeros(model.n)
     stiffness = np.diag(model.inverse_dynamics_derivatives(start, still, still)[0])
@@ -122,16 +121,16 @@ def torques(model: RobotModel, start: Floats, least: float, count: int) -> Float
 
 
 def ours(case: Case, integrator: str, *, customised: bool) -> Simulator:
-    """A Plant."""
+    """Return the simulation of a Plant."""
     plant = Plant(case.customised if customised else case.model, integrator, STEP, case.start)
     plant.warm_up()
     return Simulator(plant.reset, plant.step, lambda: plant.position, np.ascontiguousarray)
 
 
 def mujoco_model(case: Case, integrator: str) -> mujoco.MjModel:
-    """The same bodies and friction without contacts; everything else as MuJoCo has it by default.
+    """Return the MuJoCo model with the same bodies and friction, without contacts, otherwise with default options.
 
-    But for islands: finding that all joints are one costs it some 6 % of its speed.
+    Islands are disabled, because detecting that all joints form one island costs some 6 % of the speed.
     """
     model = mujoco.MjModel.from_xml_string(mujoco_urdf(case.urdf.read_bytes(), case.model.joint_names))
     model.opt.timestep = STEP
@@ -144,13 +143,13 @@ def mujoco_model(case: Case, integrator: str) -> mujoco.MjModel:
 
 
 def mujoco_order(model: mujoco.MjModel, case: Case) -> Callable[[Floats], Floats]:
-    """From vectors (..., n) in our order to MuJoCo's."""
+    """Return a function that reorders vectors (..., n) from our order to MuJoCo's."""
     order = np.array([model.joint(name).dofadr[0] for name in case.model.joint_names])
     return lambda vectors: np.ascontiguousarray(vectors[..., np.argsort(order)])
 
 
 def with_mujoco(case: Case, integrator: str) -> Simulator:
-    """One call of mj_step for many steps."""
+    """Return the simulation of MuJoCo, with one mj_step call for many steps."""
     model = mujoco_model(case, integrator)
     data = mujoco.MjData(model)
     applied, own = data.qfrc_applied, mujoco_order(model, case)
@@ -170,7 +169,7 @@ def with_mujoco(case: Case, integrator: str) -> Simulator:
 
 
 def with_pinocchio(case: Case) -> Simulator:
-    """A loop in Python of classical Runge-Kutta steps on ABA; case.coulomb is 0, no joint is continuous."""
+    """Return a Python loop of classical Runge-Kutta steps on ABA, without Coulomb friction and continuous joints."""
     if case.coulomb:
         raise ValueError("the loop around Pinocchio has viscous friction only")
     still = np.zeros(case.model.n)
@@ -207,7 +206,7 @@ def with_pinocchio(case: Case) -> Simulator:
 
 
 def sticking(case: Case) -> tuple[int, float]:
-    """In how many steps some joint starts or stops, and the share of joints and steps at rest by friction."""
+    """Return the number of steps in which a joint sticks or breaks away, and the share of sticking joints."""
     plant = Plant(case.model, "semi_implicit", STEP, case.start)
     stuck = []
     for tau in case.torque:

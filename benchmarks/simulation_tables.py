@@ -1,4 +1,4 @@
-"""The simulations' speeds as Markdown tables, beside what they are meant to be."""
+"""Simulation speeds as Markdown tables, compared with their targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OURS = {
     RK4: ("rk4", True),
     RK4_GENERAL: ("rk4", False),
 }
-"""Integrator, and whether the model is customised."""
+"""Integrator, and True if the model is customised, by the name of the simulation."""
 OUR_MANY = (SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL, RK4)
 MUJOCO, PINOCCHIO = "MuJoCo ", "Pinocchio's ABA in a loop, RK4"
 MUJOCO_RK4, MUJOCO_DEFAULT, MUJOCO_FAST = MUJOCO + "RK4", MUJOCO + "Euler", MUJOCO + "implicitfast"
@@ -34,42 +34,42 @@ Speeds = Mapping[str, Mapping[str, Floats]]
 
 
 class Facts(NamedTuple):
-    """What a robot's simulations did, before anything was timed."""
+    """Results of the checks of a robot's simulations, before the timing."""
 
     viscous_time: float
-    """s with viscous friction only, before a joint came near a stop."""
+    """Time (s) with viscous friction only, before a joint came near a limit."""
     viscous_distance: float
-    """rad, the largest in that time between the RK4 steps of all libraries."""
+    """Largest distance (rad) in this time between the RK4 steps of all libraries."""
     friction_time: float
-    """s with Coulomb friction, before a joint came near a stop."""
+    """Time (s) with Coulomb friction, before a joint came near a limit."""
     friction_distance: Mapping[str, float]
-    """rad, the largest in that time to RK4, of some other simulations."""
+    """Largest distance (rad) in this time from RK4, of some other simulations."""
     changes: int
-    """Steps in which some joint started or stopped."""
+    """Number of steps in which some joint breaks away or sticks."""
     stuck: float
     """Share of joints and steps at rest by friction."""
     creep: Mapping[str, float]
-    """rad, of some simulations under a torque that is not enough to break a joint loose."""
+    """Drift (rad) of some simulations under a torque below the break-away torque."""
 
 
 def ratios(speeds: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Each round's ratio to MuJoCo's fastest, which is the one with the highest median; higher is better."""
+    """Return each round's ratio to MuJoCo's variant with the highest median; higher is better."""
     fastest = max((name for name in speeds if name.startswith(MUJOCO)), key=lambda name: float(np.median(speeds[name])))
     return {name: np.asarray(values / speeds[fastest]) for name, values in speeds.items()}
 
 
 def is_missed(targets: Mapping[str, Target], robot: str, name: str, values: Floats) -> bool:
-    """Whether the median is below what it must be."""
+    """Return True if the median is below its target."""
     return robot == MEANT and name in targets and float(np.median(values)) < targets[name].must
 
 
 def creeps(name: str, fact: Facts) -> bool:
-    """Whether one of our own simulations moved where friction holds it."""
+    """Return True if one of our own simulations moved although friction holds the joints."""
     return name in OURS and fact.creep[name] != 0.0
 
 
 def table(title: str, values: Speeds, targets: Mapping[str, Target], sign: str = "") -> str:
-    """Medians and quartiles, one row a simulation, one column a robot; ✗ marks what misses its target."""
+    """Return a table of medians and quartiles by simulation (row) and robot (column); ✗ marks missed targets."""
     asked = bool(targets)
     rows = [[title, *(["must", "aim"] if asked else []), *(ROBOTS[robot].title for robot in values)]]
     for name in dict.fromkeys(name for by_name in values.values() for name in by_name):
@@ -83,7 +83,7 @@ def table(title: str, values: Speeds, targets: Mapping[str, Target], sign: str =
 
 
 def facts_table(facts: Mapping[str, Facts], creep_time: float, steps: int) -> str:
-    """One column a robot."""
+    """Return a table of the checks, a column for each robot."""
     some = next(iter(facts.values()))
     rows = {
         "viscous only: compared for, s": [f"{fact.viscous_time:.3g}" for fact in facts.values()],
@@ -105,7 +105,7 @@ def facts_table(facts: Mapping[str, Facts], creep_time: float, steps: int) -> st
 
 
 def missed(speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts]) -> str:
-    """One sentence on what misses what it must be."""
+    """Return a sentence on the missed targets."""
     checked = [
         (targets, robot, name, values, what)
         for robot, by_name in speeds.items()

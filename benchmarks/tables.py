@@ -1,4 +1,4 @@
-"""The benchmark's times as Markdown tables, beside what they are meant to be."""
+"""Times of the algorithms as Markdown tables, compared with their targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Times = Mapping[str, Mapping[str, Mapping[str, Floats]]]
 
 
 class Target(NamedTuple):
-    """What a ratio must be, and what it aims at; for batches states per second over Pinocchio's."""
+    """Required and desired value of a ratio; for batches of states per second relative to Pinocchio."""
 
     must: float
     aim: float
@@ -37,19 +37,19 @@ TARGETS = {
 
 
 def ratios(times: Mapping[str, Floats], algorithm: str, library: str) -> Floats:
-    """Each round's ratio to Pinocchio: of times, lower is better; for batches of speeds, higher is better."""
+    """Return each round's ratio to Pinocchio: of times (lower is better), for batches of speeds (higher is better)."""
     ratio = times[library] / times[PINOCCHIO]
     return np.asarray(1.0 / ratio if algorithm in BATCHED else ratio)
 
 
 def is_missed(algorithm: str, ratio: float) -> bool:
-    """Whether the median ratio is on the wrong side of what it must be."""
+    """Return True if the median ratio does not reach its required value."""
     must = TARGETS[algorithm].must
     return ratio < must if algorithm in BATCHED else ratio > must
 
 
 def ratio_table(times: Times, library: str) -> str:
-    """Median ratio to Pinocchio and its quartiles, one column a robot; targets are the customised model's."""
+    """Return a table of median ratios to Pinocchio and quartiles, a column for each robot."""
     targets = library == CUSTOMISED
     rows = [["ratio to Pinocchio", *(["must", "aim"] if targets else []), *(ROBOTS[robot].title for robot in times)]]
     for algorithm, target in TARGETS.items():
@@ -65,7 +65,7 @@ def ratio_table(times: Times, library: str) -> str:
 
 
 def time_table(times: Times) -> str:
-    """Median times of a call in microseconds, one column a library; for batches the time of one state of it."""
+    """Return a table of median times (us) per call, for batches per state, a column for each library."""
     rows = [["robot", "algorithm", *LIBRARIES]]
     for robot, by_algorithm in times.items():
         for algorithm, by_library in by_algorithm.items():
@@ -79,7 +79,7 @@ def time_table(times: Times) -> str:
 
 
 def missed(times: Times) -> str:
-    """One sentence on what the customised model misses."""
+    """Return a sentence on the targets that the customised model misses."""
     found = [
         f"{algorithm} on {ROBOTS[robot].title} ({_short(median)}{_sign(algorithm)}, must be "
         f"{TARGETS[algorithm].must:g}{_sign(algorithm)})"

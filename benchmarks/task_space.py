@@ -1,7 +1,7 @@
-"""How well a simulated Panda's hand follows a circle under ``task_space_computed_torque``, by what it is sent.
+"""Benchmark of ``task_space_computed_torque``: errors of a simulated Panda's end effector on a circle.
 
-``python -m benchmarks.task_space`` prints the table of docs/control.md, ``--write docs/control.md`` puts it there.
-Plant and controller run in one process, cycle by cycle, so that the same machine gives the same numbers.
+``python -m benchmarks.task_space`` prints the table of docs/benchmarks.md; ``--write FILE`` updates it. Plant
+and controller run in one process in lockstep, so that a machine always gives the same results.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from robot_dynamics_ros.simulation import Plant
 Floats = NDArray[np.float64]
 
 COMMAND = "python -m benchmarks.task_space"
-HAND = "panda_link8"
+END_EFFECTOR = "panda_link8"
 START = (0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6)
 RADIUS, TURN = 0.08, 2.0  # m, and seconds for a turn
 CYCLE, STEPS = 0.001, 1  # s, and steps of the plant in a cycle
@@ -33,7 +33,7 @@ SENT = ("pose", "pose and twist", "pose, twist and acceleration")
 
 
 class Case(NamedTuple):
-    """A column: how often targets come (Hz), and what becomes of friction."""
+    """Column of the table: rate of the targets (Hz), and the compensation of friction."""
 
     title: str
     rate: int
@@ -50,7 +50,7 @@ CASES = (
 
 
 def circle(centre: Floats, t: float) -> TaskMotion:
-    """Where the hand is to be at ``t`` (s): on a level circle, without turning."""
+    """Return the desired motion of the end effector at ``t`` (s): a horizontal circle with constant orientation."""
     rate = 2.0 * np.pi / TURN
     c, s = np.cos(rate * t), np.sin(rate * t)
     motion = TaskMotion.at_rest(centre)
@@ -61,11 +61,11 @@ def circle(centre: Floats, t: float) -> TaskMotion:
 
 
 def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
-    """RMS distance (mm) of the hand from the circle, from a turn before the end on."""
+    """Return the RMS distance (mm) of the end effector from the circle during the last turn."""
     settings = ControllerSettings(law="task_space_computed_torque", friction_compensation=case.made_up_for)
     controller = Controller(model, settings)
     plant = Plant(model, step_size=CYCLE / STEPS, initial_positions=START)
-    centre, every, squares = model.link_pose(START, HAND), round(1.0 / (case.rate * CYCLE)), []
+    centre, every, squares = model.link_pose(START, END_EFFECTOR), round(1.0 / (case.rate * CYCLE)), []
     for k in range(round(end / CYCLE)):
         t = k * CYCLE
         desired = circle(centre, t)
@@ -75,7 +75,7 @@ def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
         command = controller.update(t, t)
         assert command is not None
         if t >= end - TURN:
-            away = model.link_pose(plant.position, HAND)[:3, 3] - desired.pose[:3, 3]
+            away = model.link_pose(plant.position, END_EFFECTOR)[:3, 3] - desired.pose[:3, 3]
             squares.append(away @ away)
         plant.step(command.effort, STEPS)
     return 1e3 * float(np.sqrt(np.mean(squares)))
@@ -91,7 +91,7 @@ def _send(controller: Controller, desired: TaskMotion, stamp: int, t: float, sen
 
 
 def report() -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=find_resource("config", "panda.dynamics.yaml"))
     robots = {True: model, False: model.scaled(friction=0.0)}
     rows = [["sent", *(case.title for case in CASES)]]
@@ -109,7 +109,7 @@ def report() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     print_report(report, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=COMMAND)
 
 

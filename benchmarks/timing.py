@@ -1,4 +1,4 @@
-"""Clocks: libraries take turns, so that whatever slows the machine down slows all of them."""
+"""Timing of libraries that take turns, so that other loads on the machine affect all of them equally."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from benchmarks.robots import Floats
 
 
 class Timed(NamedTuple):
-    """A function and the arguments of each of its calls."""
+    """Function and the arguments of each of its calls."""
 
     function: Callable[..., Any]
     calls: Sequence[tuple[Any, ...]]
 
 
 def available_cores(required: int) -> list[int]:
-    """The first ``required`` processor cores that this process may use; leaves the program where there are fewer."""
+    """Return the first ``required`` processor cores that this process may use; SystemExit if there are fewer."""
     if not hasattr(os, "sched_setaffinity"):
-        raise SystemExit("The benchmark binds itself to processor cores, which only Linux offers. Cure: run it there")
+        raise SystemExit("The benchmark sets CPU affinity, which is only possible on Linux. Cure: run it on Linux")
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < required:
-        raise SystemExit(f"The batches need {required} processor cores, there is {len(cores)}. Cure: allow it more")
+        raise SystemExit(
+            f"The batches need {required} processor cores, {len(cores)} are available. Cure: allow more cores"
+        )
     return cores[:required]
 
 
 @contextmanager
 def bound_to(cores: Sequence[int]) -> Iterator[None]:
-    """Run this thread, and threads that it starts meanwhile, on these cores only; afterwards where it ran before."""
+    """Run this thread, and threads that it starts in the context, on these cores only."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -42,22 +44,22 @@ def bound_to(cores: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def interleaved(libraries: Mapping[str, Timed], rounds: int, block: int, *, settle: bool = False) -> dict[str, Floats]:
-    """Time of one call in seconds (rounds,) for each library; in every round each has a turn of ``block`` calls.
+def interleaved(libraries: Mapping[str, Timed], rounds: int, block: int, *, warm: bool = False) -> dict[str, Floats]:
+    """Return the time per call (s), (rounds,), of each library; each has a turn of ``block`` calls in every round.
 
-    A round goes on in ``calls`` where the one before stopped, and starts again at the end. Every second round goes
-    through the libraries backwards. With ``settle`` a turn begins with a call outside the clock: the threads of
-    the library before it may still be spinning.
+    A round continues in ``calls`` after the last call of the round before, and wraps around. Every second round has the
+    reverse order of libraries. With ``warm`` a turn begins with a call that is not timed, because threads of the
+    previous library may still be active.
     """
     times: dict[str, list[float]] = {name: [] for name in libraries}
     enabled = gc.isenabled()
     gc.disable()
     try:
-        for turn in range(-1, rounds):  # the first one warms up
+        for turn in range(-1, rounds):  # the first one is a warm-up
             for name in list(libraries)[:: 1 if turn % 2 else -1]:
                 function, calls = libraries[name]
                 part = [calls[(max(turn, 0) * block + k) % len(calls)] for k in range(block)]
-                if settle:
+                if warm:
                     function(*part[0])
                 before = time.perf_counter()
                 for arguments in part:

@@ -1,7 +1,7 @@
-"""Measures what taking in a trajectory costs a controller: from the message's bytes to its copy with effort.
+"""Benchmark of reading a trajectory in the controller: from the serialized message to the one with effort.
 
-``python -m benchmarks.trajectories`` prints the table of docs/control.md, ``--write docs/control.md`` puts it there.
-Before anything is timed, the bytes must say the same as rclpy's message objects.
+``python -m benchmarks.trajectories`` prints the table of docs/benchmarks.md; ``--write FILE`` updates it.
+Before the timing, the serialized messages must be equal to those of rclpy.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ ROOT = Path(__file__).resolve().parents[1]
 POINTS = (1, 50, 200, 1000, 2000)
 GIVEN = ("positions", "velocities", "accelerations")
 ROUNDS = 15
-BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn: so many, less where they would make up more points
+BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn, fewer if they would have more points than this
 CYCLE = 2e-3  # seconds, at 500 Hz
 CYCLE_POINTS = 200
 SMOOTHING = 0.01
-PERIOD = 0.02  # seconds: the default of trajectory_effort_period, and longer than between the points
+PERIOD = 0.02  # s, default of trajectory_effort_period, longer than the time between points
 
 RCLPY_READ, RCLPY_WRITE = "rclpy: read", "rclpy: write"
 READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "write_trajectory"
@@ -50,27 +50,27 @@ Times = Mapping[tuple[int, str], Mapping[str, Floats]]
 
 
 class Controller(NamedTuple):
-    """What a node does with a message, for a robot at rest somewhere."""
+    """Operations of the node on a trajectory message, for a robot at rest."""
 
     model: RobotModel
     start: Floats
 
     def follow(self, points: TrajectoryPoints) -> Trajectory:
-        """Interpolate the points from where the robot is."""
+        """Return the interpolated trajectory from the robot's position."""
         return Trajectory.from_points(points, self.model.joint_names, 0.0, (self.start, None, None))
 
     def filled(self, trajectory: Trajectory, points: TrajectoryPoints) -> TrajectoryPoints:
-        """The points with effort, friction included."""
+        """Return the points with effort, friction included."""
         return joined(list(trajectory_effort(self.model, trajectory, points.joint_names, PERIOD, SMOOTHING)))
 
     def take_in(self, data: bytes) -> bytes:
-        """All of it: from bytes to bytes."""
+        """Perform all operations on a serialized message and return the serialized result."""
         stamp, points = read_trajectory(data)
         return write_trajectory(stamp, self.filled(self.follow(points), points))
 
 
 def load() -> Controller:
-    """The shipped Panda, with Coulomb friction; compiles what is not cached."""
+    """Return the shipped Panda with Coulomb friction; compiles kernels that are not cached."""
     model = RobotModel.from_urdf_file(
         ROOT / "urdf" / "panda.urdf", dynamics=ROOT / "config" / "panda_coulomb.dynamics.yaml"
     )
@@ -78,7 +78,7 @@ def load() -> Controller:
 
 
 def message(controller: Controller, count: int, last: str) -> JointTrajectory:
-    """A minimum-jerk motion of ``count`` points, 0.01 s apart, with the fields up to ``last``."""
+    """Return a minimum-jerk motion of ``count`` points, 0.01 s apart, with the fields up to ``last``."""
     goal = controller.start + 0.2
     whole = point_to_point(controller.model.joint_names, controller.start, goal, 0.01 * count, 100.0)
     fields = [getattr(whole, field)[1:] for field in GIVEN[: GIVEN.index(last) + 1]]
@@ -88,7 +88,7 @@ def message(controller: Controller, count: int, last: str) -> JointTrajectory:
 
 
 def read_by_rclpy(data: bytes) -> TrajectoryPoints:
-    """From bytes to message objects to arrays."""
+    """Deserialize with rclpy and convert the message objects to arrays."""
     made = deserialize_message(data, JointTrajectory)
     return TrajectoryPoints.from_rows(
         made.joint_names,
@@ -98,14 +98,14 @@ def read_by_rclpy(data: bytes) -> TrajectoryPoints:
 
 
 def write_by_rclpy(points: TrajectoryPoints) -> bytes:
-    """From arrays to message objects to bytes."""
+    """Convert arrays to message objects and serialize with rclpy."""
     return bytes(serialize_message(trajectory_message(points)))
 
 
 def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
-    """Each step and its arguments, for one message.
+    """Return each operation and its arguments for one message.
 
-    Leaves the program where the bytes that we read and write say something else than rclpy's objects.
+    Exits if our serialized messages differ from those of rclpy.
     """
     made = message(controller, count, last)
     data = bytes(serialize_message(made))
@@ -119,8 +119,8 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
     by_rclpy = deserialize_message(write_by_rclpy(filled), JointTrajectory)
     if not same or deserialize_message(controller.take_in(data), JointTrajectory) != by_rclpy:
         raise SystemExit(
-            f"{count} points up to {last}: our bytes say something else than rclpy's objects; nothing is timed. "
-            "Cure: find who is wrong"
+            f"{count} points up to {last}: our serialized messages differ from rclpy's; nothing is timed. "
+            "Cure: find the wrong one"
         )
     return {
         RCLPY_READ: Timed(read_by_rclpy, [(data,)]),
@@ -134,7 +134,7 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
 
 
 def run() -> Times:
-    """Compare, then measure, one kind of message after the other, on one core; a bar says how far it is."""
+    """Compare, then time each kind of message on one core; shows a progress bar."""
     times: dict[tuple[int, str], Mapping[str, Floats]] = {}
     with bound_to(available_cores(1)), tqdm(total=len(POINTS) * len(GIVEN), leave=False) as bar:
         bar.set_description("compiling what is not cached")
@@ -149,7 +149,7 @@ def run() -> Times:
 
 
 def table(times: Times) -> str:
-    """Median times in milliseconds, a column for each step."""
+    """Return a table of median times (ms), a column for each operation."""
     rows = [["points", "given up to", *STEPS]]
     for (count, last), by_step in times.items():
         cells = [f"{1e3 * float(np.median(by_step[step])):.3g}" for step in STEPS]
@@ -158,12 +158,12 @@ def table(times: Times) -> str:
 
 
 def slowest(times: Times) -> float:
-    """Seconds that the slowest kind of message with CYCLE_POINTS takes, all steps together."""
+    """Return the total time (s) of the slowest kind of message with CYCLE_POINTS points."""
     return max(float(np.median(times[CYCLE_POINTS, last][TOGETHER])) for last in GIVEN)
 
 
 def report(times: Times) -> str:
-    """Everything that ``run`` measured, as Markdown."""
+    """Return the results of ``run`` as Markdown."""
     longest = slowest(times)
     return f"""\
 Machine: {machine(("numba", "numpy"))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
@@ -176,7 +176,7 @@ Medians of {ROUNDS} rounds in which the steps take turns, on one core, in millis
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run the benchmark from the command line."""
     print_report(lambda: report(run()), arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=PART)
 
 

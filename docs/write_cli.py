@@ -57,13 +57,14 @@ class _Recorder(argparse.ArgumentParser):
 
 def page() -> str:
     """Return the page."""
-    return "\n".join([_HEAD, *(_section(name, module, summary) for name, (module, summary) in COMMANDS.items())])
+    return "\n".join([_HEAD, *(_section(name, *of) for name, of in COMMANDS.items())])
 
 
-def _section(name: str, module: str, summary: str) -> str:
+def _section(name: str, module: str, summary: str, example: str) -> str:
     parser = _Recorder()
     getattr(import_module(f"robot_dynamics_ros.cli.{module}"), f"add_{name.replace('-', '_')}")(parser)
-    lines = [f"## {name}", "", _plain(parser.description or f"{summary}."), "", f"[Guide]({_GUIDES[name]})", ""]
+    lines = [f"## {name}", "", _plain(parser.description or f"{summary}."), ""]
+    lines += [f"Example: `robot_dynamics {name} {example}`. [Guide]({_GUIDES[name]}).", ""]
     if parser.arguments:
         lines += ["| argument | description |", "| --- | --- |", *map(_row, parser.arguments), ""]
     return "\n".join(lines)

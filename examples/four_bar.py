@@ -1,8 +1,8 @@
-"""A closed loop: what drives the crank of a four-bar at constant speed, and what its ground pin bears.
+"""Closed loop: crank torque of a four-bar linkage at constant speed, and the reaction force at its ground pin.
 
-A URDF is a tree: crank, coupler and rocker in a row. A row of ``loops`` in the dynamics file puts the rocker's end onto
-the ground, and Lagrange multipliers are the forces there. Over a whole turn the motor does no work: all energy comes
-back. Draws torque and force: ``python examples/four_bar.py [four_bar.png]``. Needs matplotlib.
+The URDF is a tree: crank, coupler and rocker in series. An entry of ``loops`` in the dynamics file connects the end of
+the rocker to the ground; the Lagrange multipliers are the constraint forces. Over a whole turn the motor does no work.
+Plots torque and force: ``python examples/four_bar.py [four_bar.png]``. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TURN = np.linspace(0.0, 2.0 * np.pi, 361)
 
 
 def four_bar() -> RobotModel:
-    """The mechanism in the vertical plane: each joint turns about y."""
+    """Return the mechanism in the vertical plane; all joint axes are parallel to y."""
     links, joints = ['<link name="base"/>'], []
     parent, at = "base", 0.0
     for name, a in LENGTHS.items():
@@ -55,7 +55,7 @@ def four_bar() -> RobotModel:
 
 
 def turn() -> tuple[Array, Array]:
-    """The motor's torque (361,), Nm, and the force of the ground on the rocker (361, 3), N, over a turn."""
+    """Return the motor torque (361,), Nm, and the force of the ground on the rocker (361, 3), N, over one turn."""
     model, crank = four_bar(), ["crank_joint"]
     q = np.array([0.0, 1.0, -2.0])
     torques, forces = [], []
@@ -69,7 +69,7 @@ def turn() -> tuple[Array, Array]:
 
 
 def main() -> None:
-    """Go once round, print the work and the largest values, and draw both."""
+    """Simulate one turn, print the work and the largest values, and plot both."""
     path = sys.argv[1] if len(sys.argv) > 1 else "four_bar.png"
     torque, force = turn()
     work = float(torque[:-1].mean()) * TURN[-1]

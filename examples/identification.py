@@ -1,8 +1,8 @@
-"""Friction and masses from a recording, in Python; ``robot_dynamics identify`` does it from a bag.
+"""Identification of friction and masses from a recording, in Python; ``robot_dynamics identify`` does this from a bag.
 
-A simulated SCARA has friction, and links a quarter heavier than its URDF says. It follows a motion of all joints, is
-measured with noise, and the recording gives a dynamics file:
-``python examples/identification.py [found.dynamics.yaml]``.
+A simulated SCARA has friction, and links that are 25 % heavier than in its URDF. It follows a motion of all joints and
+is measured with noise. The dynamics file is identified from the recording: ``python examples/identification.py
+[found.dynamics.yaml]``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MIDDLE, REACH = np.array([0.0, 0.3, 0.125]), np.array([0.8, 0.8, 0.09])
 
 
 def robot() -> RobotModel:
-    """The robot as it is: the URDF, friction, and more mass."""
+    """Return the actual robot: the URDF with friction and more mass."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "robot.dynamics.yaml"
         path.write_text(yaml.safe_dump({"joints": FRICTION}))
@@ -42,7 +42,7 @@ def robot() -> RobotModel:
 
 
 def recording(actual: RobotModel, seconds: float = 20.0) -> JointSeries:
-    """Positions, velocities and torques of a motion under PD, each ms, with noise."""
+    """Return positions, velocities and torques of a motion under PD control, with noise, one sample per ms."""
     w = np.array([2.3, 3.1, 2.7])  # rad/s
 
     def controller(t: float, q: Array, qd: Array) -> Array:
@@ -61,7 +61,7 @@ def recording(actual: RobotModel, seconds: float = 20.0) -> JointSeries:
 
 
 def main() -> None:
-    """Record, identify, print friction and masses beside the true ones, and write the dynamics file."""
+    """Record, identify, compare friction and masses with the true ones, and write the dynamics file."""
     path = sys.argv[1] if len(sys.argv) > 1 else "found.dynamics.yaml"
     actual = robot()
     found = identify(MODEL, [recorded_motion(recording(actual), Smoothing())])

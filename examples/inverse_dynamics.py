@@ -1,6 +1,6 @@
-"""Joint torques from a URDF: what a motion takes, and the parts of it.
+"""Inverse dynamics from a URDF: joint torques of a motion, and their parts.
 
-``python examples/inverse_dynamics.py [robot.urdf]`` takes your robot, by default the Panda that comes with the package.
+``python examples/inverse_dynamics.py [robot.urdf]`` uses your robot, by default the Panda of this package.
 """
 
 import sys
@@ -12,7 +12,7 @@ from robot_dynamics_ros.resources import robot_urdf
 
 
 def main() -> None:
-    """Print the torque of each joint for one state of motion, and what it consists of."""
+    """Print the torque of each joint for one state of motion, and its parts."""
     model = RobotModel.from_urdf_file(sys.argv[1] if len(sys.argv) > 1 else robot_urdf("panda"))
     q = np.clip(np.full(model.n, 0.3), model.position_lower, model.position_upper)
     qd, qdd = np.full(model.n, 0.5), np.full(model.n, 1.0)

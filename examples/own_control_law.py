@@ -1,8 +1,8 @@
-"""A control law of your own on the simulated arm: one that learns what the hand carries, beside one that does not.
+"""Your own control law on the simulated arm: adaptive control with an unknown payload, compared with PD control.
 
-The simulated Panda carries 1.5 kg that the controllers do not know of. Slotine and Li's law finds the mass while it
-moves; a controller is any function of time, measured positions and velocities. Draws the tracking errors and the mass:
-``python examples/own_control_law.py [own_control_law.png]``. Needs matplotlib.
+The simulated Panda has a payload of 1.5 kg that the controllers do not know. The law of Slotine and Li estimates the
+mass during the motion. A controller is any function of time, measured positions and velocities. Plots the tracking
+errors and the mass: ``python examples/own_control_law.py [own_control_law.png]``. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LEARNING = 1.0  # kg/Nm/rad
 
 
 def desired(t: float) -> tuple[Array, Array, Array]:
-    """Position, velocity and acceleration of a swing that begins at rest."""
+    """Return position, velocity and acceleration of a swing that starts at rest."""
     w = 2.0
     return START + SWING * (1.0 - np.cos(w * t)), SWING * w * np.sin(w * t), SWING * w**2 * np.cos(w * t)
 
 
 def pd_gravity(t: float, q: Array, qd: Array) -> Array:
-    """PD, with gravity and friction of the arm without load."""
+    """Return the torque of PD control with gravity and friction of the arm without payload."""
     q_d, qd_d, _ = desired(t)
     return BARE.gravity_torque(q) + BARE.friction_torque(q, qd_d, 0.02) + K * L * (q_d - q) + K * (qd_d - qd)
 
@@ -52,7 +52,7 @@ class Adaptive:
         self.mass = [0.0]
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
-        """The torque for one period, with which the mass (kg) is learnt."""
+        """Return the torque for one period and update the estimated mass (kg)."""
         q_d, qd_d, qdd_d = desired(t)
         v, a = qd_d + L * (q_d - q), qdd_d + L * (qd_d - qd)
         bare, loaded = (
@@ -64,7 +64,7 @@ class Adaptive:
 
 
 def main() -> None:
-    """Simulate both laws, print and draw their errors and the mass that was found."""
+    """Simulate both laws; print and plot their errors and the estimated mass."""
     path = sys.argv[1] if len(sys.argv) > 1 else "own_control_law.png"
     figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)

@@ -1,9 +1,10 @@
-"""A payload that changes at run time, and what the momentum observer sees of it.
+"""Payload change at run time, and its detection by the momentum observer.
 
-The simulated Panda holds still. At 1 s its hand takes 1.2 kg, which only the plant knows: the arm sinks a little, and
-the observer tells the torque of the unknown weight on each joint. At 2 s the controller is told, as by a message on
-``~/payload``: the arm comes back, and nothing external is left. A model with a payload compiles nothing anew. Draws it:
-``python examples/payload_at_run_time.py [payload_at_run_time.png]``. Needs matplotlib.
+The simulated Panda holds its position. At 1 s a payload of 1.2 kg is attached, which only the plant knows: the arm
+sinks a little, and the observer estimates the torque of the unknown weight on each joint. At 2 s the controller gets
+the payload, as from a message on ``~/payload``: the arm returns, and the external torque vanishes. A model with a
+payload needs no compilation. Plots: ``python examples/payload_at_run_time.py [payload_at_run_time.png]``. Needs
+matplotlib.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ TAKEN, REPORTED, END = 500, 1000, 1500  # periods
 
 
 def run() -> tuple[Array, Array, Array]:
-    """Errors of the position (periods, n), external torques that were observed and that there were (periods, n)."""
+    """Return position errors, observed and true external torques, each (periods, n)."""
     plant = Plant(EMPTY, initial_positions=HOLD)
     controller, observer = EMPTY, MomentumObserver(gain=20.0)
     effort = EMPTY.gravity_torque(HOLD)
@@ -49,7 +50,7 @@ def run() -> tuple[Array, Array, Array]:
 
 
 def main() -> None:
-    """Simulate, print the torques just before the controller is told, and draw all."""
+    """Simulate, print the torques just before the controller gets the payload, and plot everything."""
     path = sys.argv[1] if len(sys.argv) > 1 else "payload_at_run_time.png"
     errors, observed, true = run()
     for name, seen, there in zip(EMPTY.joint_names, observed[REPORTED - 1], true[REPORTED - 1], strict=True):

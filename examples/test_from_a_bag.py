@@ -1,7 +1,7 @@
-"""A regression test from a bag: the controller still commands what it commanded when the bag was recorded.
+"""Regression test with a bag: the controller's commands are the same as when the bag was recorded.
 
-``pytest examples/test_from_a_bag.py``. Here the bags are made on the spot. In a test of your own they are a recording
-of your robot, and the commands that ``robot_dynamics replay`` made of it once, kept beside the test.
+``pytest examples/test_from_a_bag.py``. Here the bags are created by the test. In your own test they are a recording of
+your robot, and the commands from ``robot_dynamics replay``, stored with the test.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ START = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    """Joint states of two seconds at 100 Hz."""
+    """Return a bag with joint states of two seconds at 100 Hz."""
     path = tmp_path / "recorded"
     writer = JointStateWriter(MODEL.joint_names)
     with BagWriter(path, {"/joint_states": "sensor_msgs/msg/JointState"}) as bag:
@@ -40,19 +40,19 @@ def recorded(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def golden(recorded: Path, tmp_path: Path) -> Path:
-    """What the controller commanded for them."""
+    """Return a bag with the controller's commands for them."""
     replay(recorded, tmp_path / "golden", MODEL, SETTINGS)
     return tmp_path / "golden"
 
 
 def test_commands_are_the_same(recorded: Path, golden: Path, tmp_path: Path) -> None:
-    """Today's controller commands the same, within 1e-9 Nm."""
+    """The present controller gives the same commands within 1e-9 Nm."""
     replay(recorded, tmp_path / "replayed", MODEL, SETTINGS)
     assert_bags_match(golden, tmp_path / "replayed", topics=COMMANDS, atol=1e-9)
 
 
 def test_another_payload_is_found(recorded: Path, golden: Path, tmp_path: Path) -> None:
-    """A change of the model shows; the message names the joint, and says when and by how much."""
+    """A change of the model is detected; the message has the joint, time and size of the difference."""
     heavier = MODEL.with_payload("panda_link8", 0.1, [0.0, 0.0, 0.05], [0.0] * 6)
     replay(recorded, tmp_path / "replayed", heavier, SETTINGS)
     with pytest.raises(AssertionError, match="panda_joint2 effort"):
@@ -60,7 +60,7 @@ def test_another_payload_is_found(recorded: Path, golden: Path, tmp_path: Path) 
 
 
 def test_another_setting_is_found(recorded: Path, golden: Path, tmp_path: Path) -> None:
-    """So does a change of the controller."""
+    """A change of the controller is detected, too."""
     replay(recorded, tmp_path / "replayed", MODEL, replace(SETTINGS, effort_limit_scale=[0.1]))
     with pytest.raises(AssertionError, match="panda_joint2 effort"):
         assert_bags_match(golden, tmp_path / "replayed", topics=COMMANDS)

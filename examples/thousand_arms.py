@@ -1,8 +1,8 @@
-"""How robust is a gain? A thousand arms that differ from the model, each under the same controller.
+"""Robustness of a gain: a thousand arms that differ from the model, each with the same controller.
 
-Masses lie up to 30 % off, sensors are noisy, and torques come 2 ms late. Computed torque with four natural frequencies:
-the error that is left after a reach shrinks with the gain, until the delay sets the arms shaking. Draws how the errors
-are distributed: ``python examples/thousand_arms.py [thousand_arms.png]``. Needs matplotlib.
+Masses deviate by up to 30 %, sensors are noisy, and torques are delayed by 2 ms. Computed torque with four natural
+frequencies: the remaining error after a motion decreases with the gain, until the delay makes the arms oscillate. Plots
+the distribution of the errors: ``python examples/thousand_arms.py [thousand_arms.png]``. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SENSORS = Sensors(position_noise=1e-5, velocity_noise=1e-3, seed=1)
 
 
 def errors(omega: float, masses: Array) -> Array:
-    """Largest joint error (arms,), rad, in the last tenth of a second of arms whose links weigh ``masses`` (arms,)."""
+    """Return the largest joint error (arms,), rad, in the last 0.1 s, of arms with link masses ``masses`` (arms,)."""
 
     def computed_torque(t: float, q: Array, qd: Array) -> Array:  # q and qd are (arms, 2), and so is the torque
         s = min(t / REACH, 1.0)
@@ -51,7 +51,7 @@ def errors(omega: float, masses: Array) -> Array:
 
 
 def main() -> None:
-    """Print median and worst error of each gain, and draw all."""
+    """Print median and largest error of each gain, and plot all errors."""
     path = sys.argv[1] if len(sys.argv) > 1 else "thousand_arms.png"
     masses = np.random.default_rng(0).uniform(0.7, 1.3, 1000)
     figure = Figure(figsize=(8, 4), layout="constrained")

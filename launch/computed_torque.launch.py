@@ -1,4 +1,4 @@
-"""A simulated arm, its controller and a trajectory; with sim:=false controller and trajectory alone.
+"""Launch a simulated arm, its controller and a trajectory; with sim:=false only controller and trajectory.
 
 `ros2 launch robot_dynamics_ros computed_torque.launch.py robot:=ur5e law:=pd`; `--show-args` lists the arguments.
 """
@@ -38,27 +38,27 @@ CONTROLLER = "computed_torque_node"
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Declare the arguments; the nodes follow once their values are known."""
+    """Declare the launch arguments and the nodes."""
     return LaunchDescription(
         [
             *shared(*ROBOT, "law"),
             DeclareLaunchArgument(
                 "rate",
                 default_value="500",
-                description="joint_states per second, each answered by one command. 1000 / rate must be whole. "
-                "With sim:=false the other side decides.",
+                description="joint_states per second; each causes one command. 1000 / rate must be an integer. "
+                "Not used with sim:=false.",
             ),
-            flag("sim", "true", "Start the simulated arm. false: a real robot or another simulator takes its place."),
+            flag("sim", "true", "Start the simulated arm. false: for a real robot or another simulator."),
             flag(
                 "use_trajectory",
                 "true",
-                "Start trajectory_node, which publishes one trajectory. false: the arm holds until something publishes "
-                "on computed_torque_node/joint_trajectory.",
+                "Start trajectory_node, which sends one trajectory. false: the arm holds its position until a "
+                "trajectory is published on computed_torque_node/joint_trajectory.",
             ),
             flag(
                 "use_sim_time",
                 "false",
-                "All nodes follow /clock, which the simulated arm publishes, or with sim:=false another simulator.",
+                "All nodes use /clock, published by the simulated arm or, with sim:=false, by another simulator.",
             ),
             *shared("namespace", *TOPICS, *VIEWING, "record"),
             OpaqueFunction(function=_nodes),
@@ -69,11 +69,11 @@ def generate_launch_description() -> LaunchDescription:
 def _nodes(context: LaunchContext) -> list[Any]:
     law = value_of(context, "law")
     if not LAWS[law].follows and is_true(context, "use_trajectory"):
-        raise RobotDynamicsError(f"law:={law} follows no trajectory. Cure: add use_trajectory:=false")
+        raise RobotDynamicsError(f"law:={law} does not follow trajectories. Cure: add use_trajectory:=false")
     robot, own = chosen_robot(context), own_parameters(context)
     namespace = LaunchConfiguration("namespace")
     clock = {"use_sim_time": LaunchConfiguration("use_sim_time")}
-    # The plant pauses where the machine is busy, as it is when all this starts. A real robot keeps the default.
+    # The plant may pause while the machine is busy, as during the launch. For a real robot the default applies.
     patience = {"state_timeout": 1.0} if is_true(context, "sim") else {}
     return [
         Node(
@@ -107,14 +107,14 @@ def _nodes(context: LaunchContext) -> list[Any]:
             **program("trajectory_node"),
             namespace=namespace,
             parameters=[*robot.settings, {"listeners": [CONTROLLER, *recorder_name(context)], **clock}, *own],
-            # Relative, so that it leads to the controller of the same namespace.
+            # A relative name, for the controller in the same namespace.
             remappings=[
                 ("joint_states", LaunchConfiguration("joint_states")),
                 ("joint_trajectory", f"{CONTROLLER}/joint_trajectory"),
             ],
             output="screen",
             condition=IfCondition(LaunchConfiguration("use_trajectory")),
-            # A real arm stays with its controller, which holds it.
+            # With a real arm the controller keeps running and holds the position.
             on_exit=end_on_failure if is_true(context, "sim") else None,
         ),
         *view(

@@ -1,6 +1,6 @@
-"""The controller alone, for a real robot or another simulator: joint_states in, effort_commands out.
+"""Launch the controller alone, for a real robot or another simulator: joint_states in, effort_commands out.
 
-`ros2 launch robot_dynamics_ros controller.launch.py effort_commands:=/forward_effort_controller/commands` takes the
+`ros2 launch robot_dynamics_ros controller.launch.py effort_commands:=/forward_effort_controller/commands` gets the
 robot from the topic robot_description; `--show-args` lists the arguments.
 """
 
@@ -33,7 +33,7 @@ CONTROLLER = "computed_torque_node"
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Declare the arguments; the nodes follow once their values are known."""
+    """Declare the launch arguments and the nodes."""
     return LaunchDescription(
         [
             *shared(*ROBOT, "law", robot=""),
@@ -44,9 +44,9 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument(
                 "joint_trajectory",
                 default_value=f"{CONTROLLER}/joint_trajectory",
-                description="Name of the topic of the trajectories to follow.",
+                description="Name of the topic of trajectories.",
             ),
-            flag("use_sim_time", "false", "Follow the /clock of a simulator."),
+            flag("use_sim_time", "false", "Use the /clock of a simulator."),
             *shared("namespace", *VIEWING, "record", robot_state_publisher="false"),
             OpaqueFunction(function=_nodes),
         ]

@@ -1,7 +1,7 @@
-"""A recorded bag played to the live controller; its inputs and commands go to a new bag.
+"""Play a recorded bag to the running controller, and record its inputs and commands to a new bag.
 
-`ros2 launch robot_dynamics_ros replay.launch.py bag:=my_bag robot:=ur5e`; `--show-args` lists the arguments. It ends
-with the bag. Only the topics that the controller reads are played, not those that it, or another one, published.
+`ros2 launch robot_dynamics_ros replay.launch.py bag:=my_bag robot:=ur5e`; `--show-args` lists the arguments. The launch
+ends with the bag. Only input topics of the controller are played, not the outputs of a recorded controller.
 """
 
 from __future__ import annotations
@@ -49,15 +49,17 @@ LAST_ANSWERS = 1.0  # seconds
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Declare the arguments; the processes follow once their values are known."""
+    """Declare the launch arguments and the processes."""
     return LaunchDescription(
         [
-            DeclareLaunchArgument("bag", description="The bag: its folder, or one of its .mcap or .db3 files."),
+            DeclareLaunchArgument("bag", description="Path of the bag: its folder, or one of its .mcap or .db3 files."),
             DeclareLaunchArgument(
                 "output", default_value="replay", description="Folder of the new bag, which must not exist yet."
             ),
             *shared(*ROBOT, "law", robot=""),
-            DeclareLaunchArgument("rate", default_value="1.0", description="How many times faster than recorded."),
+            DeclareLaunchArgument(
+                "rate", default_value="1.0", description="Playback rate; 2.0 is twice as fast as recorded."
+            ),
             DeclareLaunchArgument(
                 "namespace", default_value="", description="Namespace of the controller and of the topics in the bag."
             ),
@@ -81,7 +83,7 @@ def _processes(context: LaunchContext) -> list[Any]:
     robot = chosen_robot(context)
     rate = number(context, "rate", POSITIVE)
     inputs = _inputs(context, known=bool(robot.urdf))
-    # The inputs too: the new bag stands for itself, and the player can wait for the recorder.
+    # Also the inputs, so that the new bag is complete and the player can wait for the recorder.
     recorded = [*inputs.values(), *absolute(context, f"{CONTROLLER}/command_states"), "/diagnostics"]
     controller = LifecycleNode(
         **program("computed_torque_node"),
@@ -90,7 +92,7 @@ def _processes(context: LaunchContext) -> list[Any]:
         parameters=[
             *robot.settings,
             robot_parameters(robot),
-            # The end of the bag is no fault, nor is a gap that slow playing stretches.
+            # No timeout: neither the end of the bag nor slow playback is a fault.
             {"law": LaunchConfiguration("law"), "state_timeout": math.inf},
             *own_parameters(context),
         ],
@@ -99,7 +101,7 @@ def _processes(context: LaunchContext) -> list[Any]:
     )
     player = ExecuteProcess(cmd=_player(context, inputs, rate), output="screen", name="player")
     end = TimerAction(period=LAST_ANSWERS, actions=[Shutdown(reason="the bag has been played")])
-    # Our own player waits for controller and recorder itself.
+    # The player of this package itself waits for controller and recorder.
     begin = OnStateTransition(target_lifecycle_node=controller, goal_state="active", entities=[player])
     return [
         RegisterEventHandler(OnProcessExit(target_action=player, on_exit=_unless_ending(end))),
@@ -112,14 +114,14 @@ def _processes(context: LaunchContext) -> list[Any]:
 
 
 def _unless_ending(action: Any) -> Callable[[Any, LaunchContext], list[Any]]:
-    """Return an exit handler that runs ``action``, except during a shutdown: launch_ros fails at a second Shutdown."""
+    """Return an exit handler that runs ``action``, but not during a shutdown: launch_ros fails on a second Shutdown."""
     return lambda event, context: [] if context.is_shutdown else [action]
 
 
 def _inputs(context: LaunchContext, known: bool) -> dict[str, str]:
-    """Return the bag's topics that the controller reads, and the names under which it does.
+    """Return the bag's input topics of the controller, and their names for the controller.
 
-    robot_description is one of them where the robot is not ``known`` already.
+    They include robot_description unless the robot is ``known``.
     """
     bag = value_of(context, "bag")
     node = f"{CONTROLLER}/"
@@ -147,7 +149,7 @@ def _player(context: LaunchContext, inputs: dict[str, str], rate: float) -> list
     bag = value_of(context, "bag")
     renamed = [f"{old}:={new}" for old, new in inputs.items() if old != new]
     if is_installed("ros2bag"):
-        # Unlike ours it waits for nobody: a while for the topics to connect.
+        # ros2 bag play does not wait for subscribers: a delay until the topics are connected.
         line = ["ros2", "bag", "play", bag, "--rate", str(rate), "--delay", "5.0", "--topics", *inputs]
         return [*line, *(["--remap", *renamed] if renamed else [])]
     values = {"input": bag, "rate": rate, "topics": list(inputs), "listeners": [CONTROLLER, "recorder"]}

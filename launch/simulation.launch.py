@@ -1,4 +1,4 @@
-"""A simulated arm alone, for your own controller: effort_commands in, joint_states out.
+"""Launch a simulated arm alone, for your own controller: effort_commands in, joint_states out.
 
 `ros2 launch robot_dynamics_ros simulation.launch.py robot:=ur5e rate:=1000`; `--show-args` lists the arguments.
 """
@@ -30,15 +30,15 @@ from robot_dynamics_ros.launching.actions import (
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Declare the arguments; the nodes follow once their values are known."""
+    """Declare the launch arguments and the nodes."""
     return LaunchDescription(
         [
             *shared(*ROBOT),
             DeclareLaunchArgument(
-                "rate", default_value="500", description="joint_states per second. 1000 / rate must be whole."
+                "rate", default_value="500", description="joint_states per second. 1000 / rate must be an integer."
             ),
             *shared(*TOPICS),
-            flag("use_sim_time", "false", "Publish /clock, which robot_state_publisher and RViz then follow."),
+            flag("use_sim_time", "false", "Publish /clock, which robot_state_publisher and RViz then use."),
             *shared("namespace", *VIEWING, "record"),
             OpaqueFunction(function=_nodes),
         ]

@@ -1,4 +1,4 @@
-"""Two simulated arms side by side, each with its controller and its trajectory in a namespace: left and right.
+"""Launch two simulated arms, each with its controller and trajectory in a namespace: left and right.
 
 `ros2 launch robot_dynamics_ros two_arms.launch.py left:=panda right:=ur5e`; `--show-args` lists the arguments.
 """
@@ -27,24 +27,28 @@ from robot_dynamics_ros.launching.actions import (
 )
 from robot_dynamics_ros.resources import find_resource, robot_names
 
-#: Namespace of each arm, and the side of the world's y axis on which it stands.
+#: Namespace of each arm, and the sign of its position along the y axis of the world.
 ARMS = {"left": 1.0, "right": -1.0}
 WORLD = "world"
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Declare the arguments; the nodes follow once their values are known."""
+    """Declare the launch arguments and the nodes."""
     return LaunchDescription(
         [
-            DeclareLaunchArgument("left", default_value="panda", choices=robot_names(), description="The left arm."),
-            DeclareLaunchArgument("right", default_value="ur5e", choices=robot_names(), description="The right arm."),
-            DeclareLaunchArgument("distance", default_value="1.2", description="Metres from one root to the other."),
+            DeclareLaunchArgument(
+                "left", default_value="panda", choices=robot_names(), description="Robot on the left."
+            ),
+            DeclareLaunchArgument(
+                "right", default_value="ur5e", choices=robot_names(), description="Robot on the right."
+            ),
+            DeclareLaunchArgument("distance", default_value="1.2", description="Distance between the root links, m."),
             *shared("law"),
             DeclareLaunchArgument(
-                "rate", default_value="250", description="joint_states per second. 1000 / rate must be whole."
+                "rate", default_value="250", description="joint_states per second. 1000 / rate must be an integer."
             ),
-            flag("use_trajectory", "true", "Start each arm's trajectory_node, which publishes one trajectory."),
-            flag("rviz", "false", "Start RViz, where it is installed, with both arms."),
+            flag("use_trajectory", "true", "Start a trajectory_node for each arm, which sends one trajectory."),
+            flag("rviz", "false", "Start RViz with both arms, if it is installed."),
             *shared("record"),
             *(OpaqueFunction(function=_arm, args=[side]) for side in ARMS),
             OpaqueFunction(function=_rviz),
@@ -59,7 +63,7 @@ def _arm(context: LaunchContext, side: str) -> list[Any]:
         "namespace": side,
         "robot": LaunchConfiguration(side),
         **{name: LaunchConfiguration(name) for name in ("law", "rate", "use_trajectory")},
-        # No /clock: two plants would be two times. Without it both stamp by the system's clock.
+        # No /clock, because two plants have two simulated times. Without it both use the system clock.
         "use_sim_time": "false",
         "record": f"{folder}_{side}" if folder else "false",
         "robot_state_publisher": "false",
@@ -70,7 +74,7 @@ def _arm(context: LaunchContext, side: str) -> list[Any]:
 
 
 def _transforms(context: LaunchContext, side: str) -> list[Any]:
-    """One tree of frames for both arms: each frame's name begins with its arm's."""
+    """Return the publishers of one tf tree for both arms; frame names are prefixed with the name of the arm."""
     robot = find_robot(value_of(context, side))
     publisher = robot_state_publisher(robot, namespace=side, parameters=[{"frame_prefix": f"{side}/"}])
     y = ARMS[side] * number(context, "distance") / 2.0

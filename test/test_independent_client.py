@@ -111,10 +111,10 @@ def test_hold_keeps_the_end_effector_in_place(robot: str, off: Any) -> None:
     session = Session(robot, settings=settings(), **off).run(2.0)
     session.cycle(q=np.full(session.model.n, np.nan))
     assert session.commands[-1].mode == "hold"
-    before, sunk = session.plant.hand(), 0.0
+    before, sunk = session.plant.end_effector_position(), 0.0
     for _ in range(1000):
         session.cycle()
-        sunk = max(sunk, float(np.linalg.norm(session.plant.hand() - before)))
+        sunk = max(sunk, float(np.linalg.norm(session.plant.end_effector_position() - before)))
     assert sunk < 0.005 and session.controller.mode.value == "fault"
 
 

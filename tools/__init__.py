@@ -1,6 +1,6 @@
-"""What checks this package, and its tests, for longer than a test may take; `CONTRIBUTING.md` lists the commands.
+"""Checks of this package and of its tests that take longer than a test may; `CONTRIBUTING.md` lists the commands.
 
-Robots, plants and recordings are those of the tests.
+They use the robots, plants and recordings of the tests.
 """
 
 import sys

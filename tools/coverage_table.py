@@ -1,6 +1,6 @@
-"""What the tests run of the package: a table by folder from coverage's JSON report, and bars for lines and branches.
+"""Table of the test coverage by folder, from the JSON report of coverage, and thresholds for lines and branches.
 
-``make coverage`` makes that report. The bars are for everything but the command line.
+``make coverage`` creates the report. The thresholds apply to everything except the command line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LINES, BRANCHES = 95.0, 90.0  # per cent that must be run outside of it
 
 
 class Counts(NamedTuple):
-    """Lines and branches that there are, and how many of them ran."""
+    """Numbers of lines and branches, and of those that were run."""
 
     lines: int
     lines_run: int
@@ -31,12 +31,12 @@ class Counts(NamedTuple):
 
 
 def total(counts: Iterable[Counts]) -> Counts:
-    """The sum of some counts, at least one."""
+    """Return the sum of counts, at least one."""
     return Counts(*map(sum, zip(*counts, strict=True)))
 
 
 def by_folder(report: Mapping[str, Any]) -> dict[str, Counts]:
-    """Counts of each folder of the package in a report of ``coverage json``, made with branches."""
+    """Return the counts of each folder of the package from a report of ``coverage json`` with branches."""
     files: dict[str, list[Counts]] = defaultdict(list)
     for path, file in report["files"].items():
         _, *folders, _ = PurePath(path).parts[PurePath(path).parts.index(PACKAGE) :]
@@ -48,7 +48,7 @@ def by_folder(report: Mapping[str, Any]) -> dict[str, Counts]:
 
 
 def share(run: int, there: int) -> float:
-    """What ran of what is there, in per cent."""
+    """Return the share that was run in per cent."""
     return 100.0 * run / there if there else 100.0
 
 
@@ -58,17 +58,17 @@ def _row(title: str, counts: Counts) -> list[str]:
 
 
 def _percent(value: float) -> str:
-    """Rounded down: 94.96 % is not 95 %."""
+    """Return a percentage rounded down: 94.96 % is less than 95 %."""
     return f"{int(10.0 * value) / 10.0:.1f} %"
 
 
 def judged(folders: Mapping[str, Counts]) -> Counts:
-    """The sum of the folders that the bars are for."""
+    """Return the sum of the folders to which the thresholds apply."""
     return total(counts for folder, counts in folders.items() if folder != BESIDE)
 
 
 def table(folders: Mapping[str, Counts]) -> str:
-    """A row for each folder, and their sum without the command line."""
+    """Return a table with a row for each folder and the sum without the command line."""
     rows = [["folder", "lines", "of them run", "branches", "of them taken"]]
     rows += [_row(f"`{folder}`", counts) for folder, counts in folders.items()]
     rows.append(_row(f"all but `{BESIDE}`", judged(folders)))
@@ -76,7 +76,7 @@ def table(folders: Mapping[str, Counts]) -> str:
 
 
 def shortfalls(counts: Counts) -> list[str]:
-    """What is below its bar, in words; nothing where all is well."""
+    """Return a message for each value below its threshold."""
     found = [
         ("lines", share(counts.lines_run, counts.lines), LINES),
         ("branches", share(counts.branches_run, counts.branches), BRANCHES),
@@ -85,10 +85,10 @@ def shortfalls(counts: Counts) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Be the command line: print the table; 1 where a bar is missed."""
+    """Print the table; return 1 if a value is below its threshold."""
     parser = argparse.ArgumentParser(prog="python -m tools.coverage_table", description="coverage by folder")
     parser.add_argument("report", type=Path, help="what `coverage json` has written, with branches")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write:
         around_part(options.write, PART)

@@ -1,4 +1,4 @@
-"""Measure what one message or file can cost at most: `python -m tools.input_costs`."""
+"""Measure the largest time and memory for one message or file: `python -m tools.input_costs`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LINK = (
 
 
 def points(count: int) -> Callable[[], object]:
-    """A trajectory of positions for a controller of the Panda."""
+    """Return a function that reads and follows a trajectory of ``count`` points with a controller of the Panda."""
     model = RobotModel.from_urdf_file(robot_urdf("panda"))
     controller = Controller(model, ControllerSettings())
     middle = 0.5 * (model.position_lower + model.position_upper)
@@ -43,7 +43,7 @@ def points(count: int) -> Callable[[], object]:
 
 
 def effort_goal() -> Callable[[], object]:
-    """What rclpy makes of a goal of 20,000 points."""
+    """Return a function that deserializes a goal of 20,000 points with rclpy."""
     from rclpy.serialization import deserialize_message, serialize_message
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -53,7 +53,7 @@ def effort_goal() -> Callable[[], object]:
 
 
 def efforts() -> Callable[[], object]:
-    """Ten million efforts, as rclpy reads them."""
+    """Return a function that deserializes ten million efforts with rclpy."""
     from rclpy.serialization import deserialize_message
     from std_msgs.msg import Float64MultiArray
 
@@ -62,13 +62,13 @@ def efforts() -> Callable[[], object]:
 
 
 def joints(count: int) -> Callable[[], object]:
-    """A chain of so many joints."""
+    """Return a function that loads a chain of ``count`` joints."""
     text = '<robot name="r"><link name="l0"/>' + "".join(_LINK.format(k + 1, k) for k in range(count)) + "</robot>"
     return lambda: RobotModel.from_urdf(text)
 
 
 def bag(folder: Path, chunks: list[bytes]) -> Callable[[], object]:
-    """All messages of a bag."""
+    """Return a function that reads all messages of a bag."""
     file = mcap(folder / "bag.mcap", chunks)
     print(f"({file.stat().st_size} bytes) ", end="", flush=True)
 
@@ -80,13 +80,13 @@ def bag(folder: Path, chunks: list[bytes]) -> Callable[[], object]:
 
 
 def packed(messages: int, size: int) -> bytes:
-    """A chunk of so many messages."""
+    """Return a chunk of ``messages`` messages."""
     data = mcap_messages(messages, size)
     return chunk(data, "zstd", zstd.compress(data))
 
 
 def names() -> Callable[[], object]:
-    """A trajectory message with a million empty names."""
+    """Return a function that reads a trajectory message with a million empty names."""
     data = many_names(1_000_000)
     return lambda: read_trajectory(data)
 
@@ -103,7 +103,7 @@ CASES: dict[str, Callable[[Path], Callable[[], object]]] = {
 
 
 def measure(name: str) -> None:
-    """Run a case and print seconds, memory and what came of it."""
+    """Run a case and print time, memory and result."""
     warnings.simplefilter("ignore")
     print(f"{name:<45}", end="", flush=True)
     with TemporaryDirectory() as folder:
@@ -122,5 +122,5 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         measure(sys.argv[1])
     else:
-        for case in CASES:  # each in a process of its own, so that its memory shows
+        for case in CASES:  # each in a process of its own, to measure its memory
             subprocess.run([sys.executable, "-m", "tools.input_costs", case], check=True)

@@ -1,7 +1,7 @@
-"""Five small recordings, and what the controller answers when they are replayed, as references for later versions.
+"""Five small recordings, and the controller's commands in their replay, as references for later versions.
 
-``python -m tools.replay_references --rewrite`` records them anew with the independent plant and writes what the present
-controller answers; without the option it only compares. ``test/offline/test_replay_references.py`` does so, too.
+``python -m tools.replay_references --rewrite`` records them again with the independent plant and writes the commands of
+the present controller; without the option it compares. ``test/offline/test_replay_references.py`` compares, too.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from support.independent_plant import STORE, TYPES, Session, header, load
 Floats = NDArray[np.float64]
 
 FOLDER = Path(__file__).resolve().parents[1] / "test" / "offline" / "references"
-EVERY = 20  # of the efforts, one of so many is kept as numbers
-TOLERANCE = 1e-9  # Nm: another processor or compiler rounds differently
+EVERY = 20  # one of so many efforts is stored as numbers
+TOLERANCE = 1e-9  # Nm, for the rounding of other processors and compilers
 _AUTO = {"fault_reset": "auto"}
-# A law that is not recorded yet is added when the references are recorded anew.
+# A law that is not recorded yet is added when the references are recorded again.
 _LAWS = (
     "computed_torque", "feedforward", "pd_feedforward", "pd_plus", "pd_gravity", "pd", "gravity_compensation",
     "task_space_computed_torque",
@@ -38,7 +38,7 @@ _LAWS = (
 
 
 class _Taped(Session):
-    """A session whose inputs are written to a bag as they arrive."""
+    """Session whose inputs are written to a bag when they are received."""
 
     bag: Writer
     topics: dict[str, Any]
@@ -126,7 +126,7 @@ def _payload(session: _Taped) -> None:
     session.run(1.0)
 
 
-def _hand(session: _Taped) -> None:
+def _task_space(session: _Taped) -> None:
     session.run(0.2)
     where, turn = session.model.link_pose(session.plant.q, session.model.link_names[-1])[:3, 3], [1.0, 0.0, 0.0, 0.0]
     for k in range(6):
@@ -139,7 +139,7 @@ def _settings(safety: dict[str, Any] | None = None, **values: Any) -> Controller
 
 
 class Recording(NamedTuple):
-    """A robot, rate (Hz) of its states, motion, and the settings with which it is replayed, the first when recorded."""
+    """Robot, rate (Hz) of its states, motion, and settings of the replays; the first are those of the recording."""
 
     robot: str
     rate: float
@@ -178,7 +178,7 @@ RECORDINGS = {
         {"reports_effort": True, "payload": 1.0},
     ),
     "task space": Recording(
-        "panda", 250.0, _hand,
+        "panda", 250.0, _task_space,
         {"all": _settings(law="task_space_computed_torque"), "position": _settings(
             law="task_space_computed_torque", task_space=TaskSpaceSettings(components=("x", "y", "z")))},
     ),
@@ -186,17 +186,17 @@ RECORDINGS = {
 
 
 def machine() -> str:
-    """What the last bits depend on."""
+    """Return the versions on which the last bits depend."""
     return f"{get_host_cpu_name()}, numba {numba.__version__}, NumPy {np.__version__}"
 
 
 def bag(name: str) -> Path:
-    """Return the file of a recording."""
+    """Return the path of a recording."""
     return FOLDER / f"{name.replace(' ', '_')}.mcap"
 
 
 def efforts(name: str, which: str) -> Floats:
-    """Return the efforts (m, n) of a replay with the settings called ``which``, NaN-free."""
+    """Return the efforts (m, n) of a replay with the settings ``which``, without NaN."""
     recording = RECORDINGS[name]
     with TemporaryDirectory() as folder:
         output = Path(folder, "output")
@@ -208,7 +208,7 @@ def efforts(name: str, which: str) -> Floats:
 
 
 def kept(values: Floats) -> dict[str, Any]:
-    """Return what is kept of a replay: its length, every so many rows, the hash of all, and the machine."""
+    """Return the stored part of a replay: its length, every 20th row, the hash of all rows, and the machine."""
     return {
         "rows": len(values),
         "some": values[::EVERY],
@@ -218,7 +218,7 @@ def kept(values: Floats) -> dict[str, Any]:
 
 
 def difference(name: str, which: str) -> str:
-    """Return how a replay differs from its reference, "" where it does not."""
+    """Return the difference of a replay from its reference; empty if there is none."""
     values = efforts(name, which)
     with np.load(bag(name).with_suffix(".npz")) as file:
         rows, some, bits, where = (file[f"{which}: {part}"] for part in kept(values))
@@ -231,7 +231,7 @@ def difference(name: str, which: str) -> str:
 
 
 def rewrite(name: str) -> None:
-    """Record anew, check that the replay repeats the live commands, and keep what it answers."""
+    """Record again, check that the replay repeats the live commands, and store the commands."""
     recording = RECORDINGS[name]
     first, settings = next(iter(recording.settings.items()))
     session = _Taped(recording.robot, settings, rate=recording.rate, noise=(1e-5, 1e-3), seed=1, **recording.plant)
@@ -244,7 +244,7 @@ def rewrite(name: str) -> None:
         file.replace(bag(name))
     live = np.array([given.effort for given in session.commands if given.kind in ("answer", "repeat")])
     again = efforts(name, first)
-    # While no states come a timer decides, whose phase no bag knows.
+    # Without states a timer causes the cycles, whose phase is not in the bag.
     assert "state_stale" in session.causes or live.tobytes() == again.tobytes(), f"{name}: not what was live"
     parts = {
         f"{which}: {part}": value for which in recording.settings for part, value in kept(efforts(name, which)).items()

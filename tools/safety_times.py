@@ -1,8 +1,8 @@
-"""How many cycles pass from the cause of a fault to the first command that is not the law's, and whether any is false.
+"""Number of cycles from the cause of a fault to the first safe command, and check for false alarms.
 
-``python -m tools.safety_times`` breaks one thing after the other in lockstep with an independent plant at 1 kHz
-(support.independent_plant) and counts cycles. ``--hour`` runs an hour of ordinary operation, 3.6 million cycles with a
-model that is off, sensor noise and dropouts, in which no check may fail.
+``python -m tools.safety_times`` causes one fault after the other in lockstep with an independent plant at 1 kHz
+(support.independent_plant) and counts cycles. ``--hour`` runs an hour of ordinary operation, 3.6 million cycles with an
+inexact model, sensor noise and dropouts, in which no check may fail.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ Floats = NDArray[np.float64]
 COMMAND = "python -m tools.safety_times"
 PART = "make safety-times"
 RATE = 1000.0
-LONGEST = 4000  # cycles until a check that has not failed is said not to fail
+LONGEST = 4000  # cycles after which a check counts as not failing
 GOAL = np.array(START["panda"]) + [0.5, 0.3, 0.4, 0.3, -0.5, 0.4, 0.6]
 NOISE = (1e-5, 1e-3)  # rad and rad/s
 HOUR, CHUNK = 3_600_000, 100_000  # cycles
-DROPOUT, EVERY = 0.03, 1.0  # s without states, once in so many seconds
+DROPOUT, EVERY = 0.03, 1.0  # s without states; s between two dropouts
 
 _SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
 Act = Callable[[Session, int], "bool | None"]
 
 
 class Case(NamedTuple):
-    """A cause, how it comes about, and what does so in each cycle.
+    """Cause of a fault and its simulation.
 
-    ``act`` makes a cycle of the session, given the number of cycles since it began; it returns False as long as the
-    cause does not exist yet.
+    ``act`` runs a cycle of the session; its argument is the number of cycles since the beginning. It returns False
+    while the cause does not exist yet.
     """
 
     cause: str
@@ -89,7 +89,7 @@ def _leap(seconds: float) -> Act:
 
 
 def _drift(acceleration: float, beyond: Callable[[Session, Floats, Floats], bool]) -> Act:
-    """The first joint is seen to run away; the state stays consistent."""
+    """Return an action in which the measured first joint accelerates while the state stays consistent."""
 
     def act(session: Session, k: int) -> bool:
         session.plant.braked = True
@@ -118,7 +118,7 @@ def _strained(session: Session, k: int) -> bool:
 
 
 def _pushed(session: Session, k: int) -> None:
-    session.effort = session.effort + [0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # from outside, like a command
+    session.effort = session.effort + [0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # an external torque, added like a command
     session.cycle()
 
 
@@ -192,7 +192,7 @@ CASES = (
 
 
 def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
-    """Return the cycles until the first safe command, None where none comes, its mode, and the first cause."""
+    """Return the number of cycles until the first safe command (None: no such one), its mode, and the first cause."""
     values = {"update_rate": update_rate, **case.settings}
     safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
     settings = ControllerSettings(safety=safety, **{n: v for n, v in values.items() if n not in _SAFETY})
@@ -209,14 +209,14 @@ def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
             begun = before
         for given in session.commands[count:]:
             if given.mode != "active":
-                # A check that fails before its cause exists by this program's count gives a negative number.
+                # The number is negative for a check that fails before the cause begins.
                 since = given.at if begun is None else begun
                 return round((given.at - since) * RATE), given.mode, session.causes[0] if session.causes else ""
     return None, "", session.causes[0] if session.causes else ""
 
 
 def table() -> tuple[str, list[str]]:
-    """Return the table, and what is wrong in it."""
+    """Return the table, and messages for unexpected results."""
     rows = [["cause", "what happens", "cycles, `update_rate: 0`", f"cycles, `update_rate: {RATE:g}`", "then"]]
     wrong = []
     for case in CASES:
@@ -235,7 +235,7 @@ def table() -> tuple[str, list[str]]:
 
 
 def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
-    """Return the cycles made and the causes of the faults of one part of the hour."""
+    """Return the number of cycles and the causes of faults in one part of the hour."""
     robot = ("panda", "ur5e")[part % 2]
     random = np.random.default_rng(part)
     file = find_resource("config", f"{robot}.yaml")
@@ -279,7 +279,7 @@ def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
 
 
 def hour(jobs: int) -> tuple[str, list[str]]:
-    """Return what an hour says, and the false alarms."""
+    """Return the result of the hour, and the false alarms."""
     begun = time.monotonic()
     with Pool(jobs) as pool:
         parts = list(tqdm(pool.imap_unordered(quiet, range(HOUR // CHUNK)), total=HOUR // CHUNK, disable=None))
@@ -294,11 +294,11 @@ def hour(jobs: int) -> tuple[str, list[str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table or the hour's outcome; 1 where a check does not do what it should."""
+    """Print the table or the result of the hour; return 1 for an unexpected result."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--hour", action="store_true", help="an hour without a cause instead of the table")
-    parser.add_argument("--jobs", type=int, default=2, help="processes of the hour (default 2)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    parser.add_argument("--hour", action="store_true", help="run an hour without faults instead of the table")
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes for --hour (default: 2)")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write:
         around_part(options.write, PART)

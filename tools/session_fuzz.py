@@ -1,11 +1,11 @@
-"""Runs the controller with random robots, settings, messages, clocks and requests, and checks every command.
+"""Fuzzer of the controller: random robots, settings, messages, clocks and requests; every command is checked.
 
-``python -m tools.session_fuzz`` makes 10,000 runs of a few hundred cycles each against an independent plant
-(support/independent_plant.py). Each command has to be finite, within the effort limits, and no further from the command
-before it than the rate limit allows in the time between them and one period; the first one is compared with the
-measured effort and with the gravity torque. Only an emergency stop whose effect is zero may step.
+``python -m tools.session_fuzz`` makes 10,000 runs of a few hundred cycles each with an independent plant
+(support/independent_plant.py). Each command must be finite, within the effort limits, and within the rate limit
+relative to the command before it, for the time between them plus one period. The first command is compared with the
+measured effort and with the gravity torque. Only an emergency stop with effect zero may cause a larger step.
 
-``--seed N`` repeats one run and leaves out what is not needed for its failure.
+``--seed N`` repeats one run with the fewest events that cause its failure.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Floats = NDArray[np.float64]
 
 
 class Violation(Exception):
-    """A command that must not be."""
+    """Command that is not allowed."""
 
 
 class Run(Session):
-    """A session that looks at each command."""
+    """Session that checks each command."""
 
     def __init__(self, robot: str, settings: ControllerSettings, **options: Any) -> None:
         self.rates = np.zeros(0)
@@ -53,7 +53,7 @@ class Run(Session):
         self.slack = max(self.period, 1.0 / settings.update_rate if settings.update_rate else 0.0)
 
     def set_rates(self) -> None:
-        """Take the limits from the settings that hold now."""
+        """Update the rate limits from the present settings."""
         self.rates = np.broadcast_to(self.controller.settings.torque_rate_limit, len(self.names))
         self.limits = self.model.effort_limits * np.asarray(self.controller.settings.effort_limit_scale)
 
@@ -83,7 +83,7 @@ class Run(Session):
         return stopped and self.controller.settings.safety.emergency_stop_effect == "zero" and not effort.any()
 
     def _starts(self) -> list[Floats]:
-        """Where the first command may come from."""
+        """Return the efforts from which the first command may start."""
         feedback = self.controller.feedback
         if not feedback.known:
             return []
@@ -93,7 +93,7 @@ class Run(Session):
 
 
 def draw_settings(random: Generator, robot: str, rate: float, given: ControllerSettings | None = None) -> Any:
-    """Settings out of wide ranges; ``given``: what may change while it runs, of these."""
+    """Return random settings in wide ranges; with ``given`` only those that may change at run time differ."""
     pick: Callable[..., Any] = lambda *of: of[random.integers(len(of))]  # noqa: E731
     values: dict[str, Any] = {
         "law": pick(*LAWS, *["computed_torque"] * 4),
@@ -124,8 +124,8 @@ def draw_settings(random: Generator, robot: str, rate: float, given: ControllerS
     return ControllerSettings(safety=safety, **{name: v for name, v in values.items() if name in known})
 
 
-# What happens to a run. Each takes the run and random numbers of its own, and returns for how many cycles what changes
-# of the messages; a message that is None does not come.
+# Events of a run. Their arguments are the run and a random generator of their own; they return the number of cycles
+# and the change of the messages in these. A message that is None is not sent.
 Change = Callable[[Run], dict[str, Any] | None]
 Event = Callable[[Run, Generator], "tuple[int, Change] | None"]
 
@@ -217,7 +217,7 @@ def _set_points(run: Run, random: Generator) -> None:
 
 
 def _end_effector_target(run: Run, random: Generator) -> None:
-    where = run.plant.hand() + random.standard_normal(3) * 10.0 ** random.uniform(-2.0, 1.0)
+    where = run.plant.end_effector_position() + random.standard_normal(3) * 10.0 ** random.uniform(-2.0, 1.0)
     run.aim(where, random.standard_normal(4))
 
 
@@ -243,7 +243,7 @@ def _clock_leap(run: Run, random: Generator) -> None:
 
 
 def _other_clock(run: Run, random: Generator) -> None:
-    clock = [0.0, 0.3][random.integers(2)]  # a simulation may run faster, and its rates with it
+    clock = [0.0, 0.3][random.integers(2)]  # a simulation may run faster, which scales its rates
     for _ in range(int(random.integers(1, 80))):
         run.cycle(clock=clock)
 
@@ -276,7 +276,7 @@ EVENTS: tuple[Event, ...] = (
 
 
 class Outcome(NamedTuple):
-    """Of one run: its seed, the cycles, the causes of faults, and what failed with the events until then."""
+    """Result of one run: seed, cycles, causes of faults, and the failure with the events before it."""
 
     seed: int
     cycles: int
@@ -306,7 +306,7 @@ def execute(seed: int, chosen: Sequence[int] | None = None) -> Outcome:
         _cycles(run, 30)
         past.append("exit")
         run.exit(states=bool(random.integers(2)))
-    except RobotDynamicsError as refusal:  # the node is deactivated then
+    except RobotDynamicsError as refusal:  # the node would be deactivated
         return Outcome(seed, len(run.commands) if run else 0, (f"refused: {str(refusal).split()[0]}",))
     except Exception as problem:
         place = traceback.extract_tb(problem.__traceback__)[-1]
@@ -335,7 +335,7 @@ def _begin(random: Generator) -> Run | None:
             braked=random.integers(4) == 0,
             seed=int(random.integers(1 << 30)),
         )
-    except RobotDynamicsError:  # settings that do not go together
+    except RobotDynamicsError:  # invalid combination of settings
         return None
 
 
@@ -366,7 +366,7 @@ def _about(run: Run | None) -> str:
 
 
 def shrink(seed: int) -> Outcome:
-    """Return the failure of a seed with the fewest events that lead to one of the same kind."""
+    """Return the failure of a seed with the fewest events that cause a failure of the same kind."""
     outcome = execute(seed)
     kind = outcome.failure.partition(" of ")[0]
     chosen = list(range(20))
@@ -387,7 +387,7 @@ def fuzz(seeds: Sequence[int], jobs: int = 1) -> list[Outcome]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Make the runs and print what failed; 1 where something did."""
+    """Make the runs and print the failures; return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m tools.session_fuzz", description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS, help=f"how many (default {RUNS})")
     parser.add_argument("--first", type=int, default=0, help="seed of the first run (default 0)")

@@ -1,7 +1,7 @@
-"""Lets plant and controller run for long, and looks for drift: memory, file descriptors, speed and latency.
+"""Long runs of plant and controller to detect drift of memory, file descriptors, speed and latency.
 
-``python -m tools.soak`` runs 3.6 million cycles of 1 ms in lockstep (an hour of simulated time, a quarter of an
-hour on a quiet machine), then ten minutes of 1 kHz by the clock. ``--write docs/reliability.md`` puts the tables there.
+``python -m tools.soak`` runs 3.6 million cycles of 1 ms in lockstep (one hour of simulated time, a quarter of an hour
+on an idle machine), then ten minutes at 1 kHz in real time. ``--write docs/reliability.md`` updates the tables there.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ COMMAND = "python -m tools.soak"
 PART = "make soak"
 CYCLES, SECONDS = 3_600_000, 600.0
 RATE = 1000.0  # cycles a second, simulated and by the clock
-PARTS = 10  # the run is looked at in tenths; the first one warms up and is not compared
-SWINGING = 41.0  # simulated s, after which a swing is over and the arm is where it was
-DRIFT = 5.0  # MB that the memory may grow by
+PARTS = 10  # parts of the run; the first one is a warm-up and is not compared
+SWINGING = 41.0  # simulated s, after which a swing has ended and the arm is back at its initial position
+DRIFT = 5.0  # MB, maximum growth of memory
 QUIET = 0.5  # load average before the run
 
 _LOCKSTEP = {"publish_rate": RATE, "lockstep": True, "publish_clock": True, "real_time_factor": 0.0}
@@ -49,7 +49,7 @@ _CLOCK = {"publish_rate": RATE, "command_timeout": math.inf}
 
 
 class Sample(NamedTuple):
-    """One moment: steady time (s), cycles until now, and of each process memory (MB) and file descriptors."""
+    """Measurement: steady time (s), number of cycles, and memory (MB) and file descriptors of each process."""
 
     at: float
     cycles: int
@@ -58,7 +58,7 @@ class Sample(NamedTuple):
 
 
 class Soak:
-    """Plant and controller, watched once a second; the arm swings all the time."""
+    """Plant and controller, sampled once a second, while the arm swings."""
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
@@ -68,7 +68,7 @@ class Soak:
         rig.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive, QoSProfile(depth=100))
         for name in (PLANT, CONTROLLER):
             rig.restart(name)
-        rig.wait(lambda: self._cycles > 0, "the controller to answer")
+        rig.wait(lambda: self._cycles > 0, "commands of the controller")
 
     def _receive(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -79,7 +79,7 @@ class Soak:
                 self._simulated = float(values["simulated time"])
 
     def run(self, done: Callable[[Sample], float], title: str) -> None:
-        """Watch until the share of the run that is ``done`` comes to 1."""
+        """Sample until ``done`` returns 1, the completed share of the run."""
         with tqdm(total=1.0, desc=title, leave=False, bar_format="{desc} {percentage:3.0f} % {elapsed}") as bar:
             while True:
                 if self._simulated - self._swung > SWINGING:
@@ -101,7 +101,7 @@ class Soak:
 
 
 class Answers:
-    """How long each state waits for its command, heard from beside both."""
+    """Time from each state to its command, measured by a third process."""
 
     def __init__(self, rig: Rig) -> None:
         self.times, self.waits = array("d"), array("d")
@@ -119,7 +119,7 @@ class Answers:
         assert at is not None
         self.states += 1
         self._sent[at] = time.monotonic()
-        if len(self._sent) > 5000:  # what never got an answer
+        if len(self._sent) > 5000:  # states without a command
             self._sent.pop(next(iter(self._sent)))
 
     def _command(self, data: Any) -> None:
@@ -130,7 +130,7 @@ class Answers:
 
 
 def lockstep(cycles: int) -> str:
-    """So many cycles of 1 ms, as fast as they go; returns what is to be said of them."""
+    """Run ``cycles`` cycles of 1 ms as fast as possible and return the result as Markdown."""
     with TemporaryDirectory() as folder, Rig(Path(folder), controller=_ANSWERS, plant=_LOCKSTEP) as rig:
         soak = Soak(rig)
         soak.run(lambda sample: sample.cycles / cycles, "lockstep")
@@ -146,7 +146,7 @@ def lockstep(cycles: int) -> str:
 
 
 def by_the_clock(seconds: float) -> str:
-    """So many seconds at 1 kHz in real time; returns what is to be said of them."""
+    """Run at 1 kHz in real time for ``seconds`` and return the result as Markdown."""
     with TemporaryDirectory() as folder, Rig(Path(folder), plant=_CLOCK) as rig:
         soak, answers = Soak(rig), Answers(rig)
         begin = time.monotonic()
@@ -170,7 +170,7 @@ def _percentile(times: Floats, waits: Floats, part: Sequence[Sample], percentile
 
 
 def tenths(samples: Sequence[Sample]) -> list[Sequence[Sample]]:
-    """Cut a run into PARTS; RobotDynamicsError where it is too short for that."""
+    """Divide a run into PARTS; RobotDynamicsError if it is too short."""
     size = len(samples) // PARTS
     if size < 2:
         raise RobotDynamicsError(f"{len(samples)} samples are too few. Cure: let it run for {2 * PARTS} s at least")
@@ -178,7 +178,7 @@ def tenths(samples: Sequence[Sample]) -> list[Sequence[Sample]]:
 
 
 def drift_rows(parts: Sequence[Sequence[Sample]]) -> list[list[str]]:
-    """Memory and file descriptors in the second and in the last tenth, and how much they grew."""
+    """Return rows of memory and file descriptors in the second and the last tenth, and their growth."""
     rows = []
     for k, name in enumerate((PLANT, CONTROLLER)):
         first, last = (float(np.mean([sample.memory[k] for sample in part])) for part in (parts[1], parts[-1]))
@@ -189,12 +189,12 @@ def drift_rows(parts: Sequence[Sequence[Sample]]) -> list[list[str]]:
 
 
 def drift_table(rows: list[list[str]]) -> str:
-    """These rows below their head."""
+    """Return these rows with a header."""
     return markdown_table([["", "second tenth", "last tenth", "growth"], *rows])
 
 
 def verdict(parts: Sequence[Sequence[Sample]]) -> str:
-    """One sentence on whether it grows."""
+    """Return a sentence on the growth of memory and file descriptors."""
     growths = [
         float(np.mean([sample.memory[k] for sample in parts[-1]]) - np.mean([sample.memory[k] for sample in parts[1]]))
         for k in range(len(parts[0][0].memory))
@@ -209,18 +209,20 @@ def verdict(parts: Sequence[Sequence[Sample]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument("--cycles", type=int, default=CYCLES, help="in lockstep (default: %(default)s; 0: none)")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="by the clock (default: %(default)g; 0: none)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write and (options.cycles < CYCLES or options.seconds < SECONDS):
-        parser.error("--write takes the whole length. Cure: leave out --cycles and --seconds")
+        parser.error("--write needs the full length. Cure: remove --cycles and --seconds")
     if options.write:
         around_part(options.write, PART)
     if os.getloadavg()[0] > QUIET:
-        print("Other programs have just been running: latency is theirs, too. Cure: wait, then repeat", file=sys.stderr)
+        print(
+            "Other programs have just been running, which affects the latency. Cure: wait, then repeat", file=sys.stderr
+        )
     try:
         parts = [lockstep(options.cycles)] if options.cycles else []
         parts += [by_the_clock(options.seconds)] if options.seconds else []

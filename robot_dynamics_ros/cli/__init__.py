@@ -1,1 +1,1 @@
-"""The robot_dynamics command."""
+"""Command-line interface: the robot_dynamics command."""

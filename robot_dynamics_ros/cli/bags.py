@@ -138,7 +138,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
         "Writes what a bag holds as one HTML page with interactive plots, which opens without network. "
-        "What the bag does not have is said there."
+        "The page lists what the bag does not contain."
     )
     add_bag(parser)
     add_output(parser, "-o", "--output", default=Path("report.html"), help="file (default: %(default)s)")
@@ -169,11 +169,11 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Serves a page that shows the arm, the desired arm beside it, joint torques, joint forces and the "
         "centre of mass: with a slider for each joint, from a bag, or live. It needs no ROS but for --live, and "
-        "no network. The page can be opened on this machine only, unless --host says otherwise: it has no password."
+        "no network. Without --host the page is available on this machine only; it has no password."
     )
     add_named_robot(parser)
     parser.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
-    parser.add_argument("--live", action="store_true", help="show what the topics joint_states and command_states say")
+    parser.add_argument("--live", action="store_true", help="show the topics joint_states and command_states")
     parser.add_argument("--namespace", default="", help="namespace of those topics, with --live")
     add_joint_states(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: %(default)s)")

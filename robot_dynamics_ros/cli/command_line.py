@@ -1,4 +1,4 @@
-"""Options, checks of output files and text tables that several subcommands share."""
+"""Command-line options, checks of output paths and text tables that several subcommands use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ _MAX_STEP_SIZE = 0.001  # s
 
 
 def pair(text: str, form: str) -> tuple[str, str]:
-    """Return both sides of an argument of the ``form`` OLD=NEW or NAME:=VALUE; the second may be empty."""
+    """Split an argument of the ``form`` OLD=NEW or NAME:=VALUE; the second part may be empty.
+
+    Raises argparse.ArgumentTypeError for an argument of another form.
+    """
     name, separator, value = text.partition(":=" if ":=" in form else "=")
     if not (name and separator):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}")
@@ -42,30 +45,32 @@ def add_bag(parser: argparse.ArgumentParser) -> argparse.Action:
 
 
 def add_joint_states(parser: argparse.ArgumentParser) -> None:
-    """Add --topic and --rename, see ``read_series``."""
-    parser.add_argument("--topic", help="topic of the joint states (default: the only one, or joint_states)")
+    """Add --topic and --rename, which ``read_series`` uses."""
+    parser.add_argument(
+        "--topic", help="topic of the joint states (default: the only topic of this type, or joint_states)"
+    )
     add_rename(parser)
 
 
 def add_rename(parser: argparse.ArgumentParser) -> None:
-    """Add --rename, read as ``dict(arguments.rename)``."""
+    """Add --rename; ``dict(arguments.rename)`` maps old names to new ones."""
     parser.add_argument(
         "--rename",
         type=partial(pair, form="OLD=NEW"),
         nargs="+",
         default=[],
         metavar="OLD=NEW",
-        help="joint names of the bag, or what they begin with, and what to take for it: fer_=panda_",
+        help="replace joint names of the bag, or their prefixes, for example fer_=panda_",
     )
 
 
 def add_cutoff(parser: argparse.ArgumentParser) -> None:
-    """Add --cutoff, in Hz or None."""
+    """Add --cutoff (Hz); None if it is not given."""
     parser.add_argument(
         "--cutoff",
         type=float,
         metavar="HZ",
-        help="cutoff of the zero-phase filter, 0 for none (default: 10, or a sixth of the sampling rate)",
+        help="cutoff frequency of the zero-phase filter, 0 for none (default: 10, or a sixth of the sampling rate)",
     )
 
 
@@ -106,39 +111,40 @@ def _gain(text: str) -> tuple[str, float]:
 
 
 def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:
-    """Add an option that names a file or a bag to write, and --overwrite; see ``check_output``."""
+    """Add an option for the path of an output file or bag, and --overwrite; ``check_output`` checks both."""
     parser.add_argument(*flags, type=Path, **keywords)
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="replace an existing output: never an input, and of folders only an MCAP bag with no other files in it",
+        help="replace an existing output file, or a folder that contains nothing but an MCAP bag; never an input",
     )
 
 
 def check_output(arguments: argparse.Namespace, output: Path | None, *, bag: bool = False) -> None:
-    """Raise RobotDynamicsError for an output that is an input or in a bag that is one, or exists without --overwrite.
+    """Check that ``output`` can be written; call this before any work is done.
 
-    ``bag``: the output is the folder of a bag. To be called before any work is done; None is no output.
+    Raises RobotDynamicsError if it is an input, inside an input bag or around one, or if it exists and --overwrite is
+    not given. ``bag`` is True if the output is the folder of a bag. None means no output.
     """
     if output is None:
         return
     place, cure = output.resolve(), f"Cure: name another {'folder' if bag else 'file'}"
     for source in _inputs(arguments):
-        same = output.exists() and source.exists() and output.samefile(source)  # hard links too
+        same = output.exists() and source.exists() and output.samefile(source)  # also for hard links
         if same or source in place.parents or place in source.parents:
-            raise RobotDynamicsError(f"{output}: it is, or is inside or around, the input {source}. {cure}")
+            raise RobotDynamicsError(f"{output}: the output overlaps with the input {source}. {cure}")
     if not os.path.lexists(output):
         if not bag and not place.parent.is_dir():
-            raise RobotDynamicsError(f"{output}: its folder does not exist. {cure}, or make the folder")
+            raise RobotDynamicsError(f"{output}: its folder does not exist. {cure}, or create the folder")
     elif not arguments.overwrite:
-        raise RobotDynamicsError(f"{output}: it exists. {cure}, or add --overwrite")
+        raise RobotDynamicsError(f"{output}: it exists already. {cure}, or add --overwrite")
     elif not (_is_plain_bag(output) if bag else output.is_file()):
         kind = "bag without other files" if bag else "file"
-        raise RobotDynamicsError(f"{output}: it is no {kind}, and is not overwritten. {cure}")
+        raise RobotDynamicsError(f"{output}: it is not a {kind}, and is not overwritten. {cure}")
 
 
 def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
-    """Yield the bags and files that a command reads, and the files in these bags."""
+    """Yield the paths that a command reads, including the files in bags."""
     for name in ("a", "b", "bag", "bags", "robot", "dynamics"):
         value = getattr(arguments, name, None)
         for source in value if isinstance(value, list) else [value]:
@@ -156,7 +162,7 @@ def _is_plain_bag(folder: Path) -> bool:
 
 @contextmanager
 def new_bag(output: Path) -> Iterator[Path]:
-    """Yield the folder to write a bag to, which replaces a bag at ``output`` when it is complete."""
+    """Yield a folder for a new bag; on success it replaces an existing bag at ``output``."""
     if not output.exists():
         yield output
         return
@@ -168,18 +174,18 @@ def new_bag(output: Path) -> Iterator[Path]:
 
 
 def plant_step_size(rate: float) -> float:
-    """Return the largest step size (s) up to 1 ms that divides the period of ``rate`` (Hz)."""
+    """Return the largest step size (s) of at most 1 ms that divides the period of ``rate`` (Hz)."""
     return 1.0 / (rate * math.ceil(1.0 / (rate * _MAX_STEP_SIZE)))
 
 
 def read_series(bag: Path, arguments: argparse.Namespace) -> JointSeries:
-    """Return the joint states of a bag by --topic and --rename; BagError names the bag, the topics and the cure."""
+    """Return the joint states of a bag that --topic and --rename select; BagError if there are none."""
     topic = joint_state_topic(bag, arguments.topic)
     return read_joint_states(bag, [topic], rename=dict(arguments.rename))[topic]
 
 
 def joint_state_topic(bag: Path, topic: str | None) -> str:
-    """Return the topic of the joint states to read, ``topic`` if given; BagError if the bag leaves it open."""
+    """Return ``topic`` if given, else the bag's topic of joint states; BagError if there is none or several."""
     if topic is not None:
         return topic
     with BagReader(bag) as reader:
@@ -189,12 +195,12 @@ def joint_state_topic(bag: Path, topic: str | None) -> str:
         if len(choice) == 1:
             return choice[0]
     if not topics:
-        raise BagError(f"{bag}: no topic holds {JOINT_STATE}. Cure: record joint_states")
-    raise BagError(f"{bag}: several topics hold {JOINT_STATE}. Cure: --topic with one of {', '.join(topics)}")
+        raise BagError(f"{bag}: no topic of type {JOINT_STATE}. Cure: record joint_states")
+    raise BagError(f"{bag}: several topics of type {JOINT_STATE}. Cure: give --topic with one of {', '.join(topics)}")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a text table: columns as wide as they need, the first one left-aligned, the others right-aligned."""
+    """Return a text table; the first column is left-aligned, the others are right-aligned."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = []
     for row in (header, *rows):
@@ -204,5 +210,5 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def wrapped(text: str) -> str:
-    """Return a paragraph in lines, with names and options left whole."""
+    """Return a paragraph wrapped into lines; words with hyphens are not broken."""
     return textwrap.fill(text, _LINE_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

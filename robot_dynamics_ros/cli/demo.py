@@ -1,4 +1,4 @@
-"""robot_dynamics demo: plant and controller as two processes on real DDS, one trajectory, the laws' tracking errors."""
+"""robot_dynamics demo: compare the tracking errors of control laws, with plant and controller as ROS 2 processes."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ _COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description and add the arguments."""
     parser.description = (
-        "Starts the plant and the controller as two processes, drives the same trajectory with each law, "
-        "records every run to an MCAP bag, and prints and draws how well each law tracks."
+        "Compare control laws on a simulated arm. The plant and the controller run as two ROS 2 processes; each law "
+        "tracks the same trajectory. The runs are recorded to MCAP bags, and the tracking errors are printed and "
+        "plotted."
     )
     parser.add_argument("--robot", default="panda", help=f"one of {', '.join(robot_names())} (default: %(default)s)")
     parser.add_argument(
@@ -60,12 +61,12 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         default=_OUTPUT,
-        help="new folder (default: %(default)s, where the runs of an earlier demo are replaced)",
+        help="new folder (default: %(default)s; runs of an earlier demo in it are replaced)",
     )
 
 
 def run_demo(arguments: argparse.Namespace) -> None:
-    """Run the demo; RobotDynamicsError for arguments that do not fit and processes that fail."""
+    """Run the demo; RobotDynamicsError for invalid arguments and for processes that fail."""
     require_ros()
     urdf = robot_urdf(arguments.robot)
     dynamics = arguments.dynamics or robot_dynamics_file(arguments.robot)
@@ -76,10 +77,10 @@ def run_demo(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError(f"--rate {arguments.rate:g} is out of range. Cure: give 10 to 10000 cycles per second")
     output: Path = arguments.output
     if os.path.lexists(output) and output != _OUTPUT:
-        raise RobotDynamicsError(f"{output}: it exists. Cure: name another folder with --output")
+        raise RobotDynamicsError(f"{output}: it exists already. Cure: give another folder with --output")
     begin = time.monotonic()
     for work in (model.warm_up, Plant(model).warm_up):
-        run_in_background(work).result()  # Ctrl-C ends the wait
+        run_in_background(work).result()  # in the background, so that Ctrl-C interrupts it
     print(f"dynamics kernels ready after {time.monotonic() - begin:.1f} s", flush=True)
     settings = _settings(arguments, urdf, dynamics)
     print(
@@ -98,33 +99,33 @@ def run_demo(arguments: argparse.Namespace) -> None:
 
 
 def _settings(arguments: argparse.Namespace, urdf: Path, dynamics: Path | None) -> dict[str, Any]:
-    """Return the parameters of all nodes: those of the robot's own file, and of the command line."""
+    """Return the parameters of all nodes, from the robot's parameter file and the command line."""
     file = find_resource("config", f"{arguments.robot}.yaml")
     settings: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
     settings["robot_description"] = urdf.read_text(encoding="utf-8")
     settings["dynamics_file"] = "" if dynamics is None else str(Path(dynamics).resolve())
     settings["publish_rate"] = arguments.rate
     settings["step_size"] = plant_step_size(arguments.rate)
-    settings["trajectory"]["start"] = list(settings["initial_positions"])  # rcl reads no YAML aliases
+    settings["trajectory"]["start"] = list(settings["initial_positions"])  # a copy: rcl does not read YAML aliases
     settings["trajectory"]["total_time"] = arguments.duration
-    settings["trajectory"]["start_delay"] = START_DELAY  # stamped trajectories can be replayed bit for bit
-    # Each law is compared to the end, even if it loses the arm, as feedforward does: the arm stops at its joint limits.
+    settings["trajectory"]["start_delay"] = START_DELAY  # a trajectory with a stamp can be replayed bit for bit
+    # No faults: each law runs to the end, even if the arm diverges, as with feedforward alone.
     settings["position_limit_margin"] = [math.inf]
     settings["velocity_limit_margin"] = [math.inf]
-    # On a busy machine the plant waits for each answer, so that delays do not enter the comparison.
+    # Lockstep: the plant waits for each command, so that delays of a busy machine do not affect the comparison.
     settings["lockstep"], settings["state_timeout"] = True, math.inf
     settings["qos_overrides"] = {STATES: {"subscription": {"reliability": "reliable"}}}
     return settings
 
 
 def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], folder: Path) -> Tracking:
-    """Drive the trajectory with one law, in a folder that replaces that of an earlier demo, and read its bag."""
+    """Track the trajectory with one law and read its recording; an existing ``folder`` is replaced."""
     try:
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
     except OSError as error:
-        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: name another folder with --output") from None
+        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: give another folder with --output") from None
     parameters, bag = folder / "parameters.yaml", folder / "bag"
     document = {"/**": {"ros__parameters": {**settings, "law": law}}}
     parameters.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -139,29 +140,29 @@ def _drive(law: str, arguments: argparse.Namespace, settings: dict[str, Any], fo
         topics = f"['{STATES}', '{COMMANDS}', '{TRAJECTORY}', '{EFFORTS}']"
         recorder = start("recorder_node", "-p", f"output:={bag}", "-p", f"topics:={topics}", pipe=True)
         counts = _counts(recorder, group)
-        _await((STATES, COMMANDS), "the controller to answer", counts, group)
+        _await((STATES, COMMANDS), "commands of the controller", counts, group)
         renamed = ("-r", f"joint_trajectory:={TRAJECTORY}")
         listeners = ("-p", "listeners:=[computed_torque_node, recorder]")
         trajectory = start("trajectory_node", *common, *renamed, *listeners)
         begin = _await((TRAJECTORY,), "the trajectory", counts, group)
-        # Half a second more than the motion: the trajectory may have come at the end of a report.
+        # Half a second longer than the motion: the trajectory may have been received at the end of a report period.
         total = arguments.duration + START_DELAY + 0.5
         layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
         with tqdm(total=total, desc=law, bar_format=layout, file=sys.stdout) as bar:
             for now in counts:
                 seconds = (now[STATES] - begin[STATES]) / arguments.rate
                 bar.update(min(seconds, total) - bar.n)
-                # Not by the count alone: a late answer makes a state come twice.
+                # The count alone is not enough: states are published repeatedly while a command is late.
                 if seconds >= total and trajectory.process.poll() is not None:
                     break
         for member in group.members:
             if errors := member.errors():
-                raise RobotDynamicsError(f"{law}: this run shows nothing, see {member.log}:\n{errors[0]}")
+                raise RobotDynamicsError(f"{law}: a node logged an error. Cure: see {member.log}:\n{errors[0]}")
     return read_tracking(bag, law, arguments.duration)
 
 
 def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, int]]:
-    """Yield the recorder's numbers of messages, by topic, which it reports five times a second."""
+    """Yield the number of recorded messages of each topic, five times a second."""
     assert recorder.process.stdout is not None
     for line in recorder.process.stdout:
         group.check()
@@ -170,7 +171,7 @@ def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, in
 
 
 def _await(topics: Sequence[str], event: str, counts: Iterator[dict[str, int]], group: ProcessGroup) -> dict[str, int]:
-    """Return the first counts with messages on all these topics; RobotDynamicsError names the awaited event."""
+    """Return the first counts with messages on all ``topics``; RobotDynamicsError after a timeout."""
     deadline = time.monotonic() + _START_TIMEOUT
     for now in counts:
         if all(now[topic] > 0 for topic in topics):
@@ -178,12 +179,12 @@ def _await(topics: Sequence[str], event: str, counts: Iterator[dict[str, int]], 
         if time.monotonic() > deadline:
             break
     logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
-    raise RobotDynamicsError(f"waited {_START_TIMEOUT:g} s for {event}. End of the nodes' logs:\n{logs}")
+    raise RobotDynamicsError(f"no {event} within {_START_TIMEOUT:g} s. End of the nodes' logs:\n{logs}")
 
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """A run of m cycles and n joints from the start of the motion, each with a state and its command, in SI units."""
+    """Recorded motion of m cycles and n joints, in SI units: time (m,); desired, actual, effort (m, n)."""
 
     law: str
     joint_names: tuple[str, ...]
@@ -194,59 +195,57 @@ class Tracking:
 
     @property
     def error(self) -> Array:
-        """Desired less actual position (m, n)."""
+        """Desired minus actual position (m, n)."""
         return self.desired - self.actual
 
     @property
     def rms(self) -> Array:
-        """Root mean square of the error of each joint (n,)."""
+        """RMS error of each joint (n,)."""
         return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
 
     @property
     def worst(self) -> Array:
-        """Largest magnitude of the error of each joint (n,)."""
+        """Largest absolute error of each joint (n,)."""
         return np.asarray(np.abs(self.error).max(axis=0))
 
     @property
     def total_rms(self) -> float:
-        """Root mean square of the error over time and joints."""
+        """RMS error over time and joints."""
         return float(np.sqrt(np.mean(self.error**2)))
 
 
 def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
-    """Read a run from a bag: ``duration`` (s) from the cycle in which the desired position first moves.
+    """Read a motion from a bag: ``duration`` (s) from the cycle in which the desired position first changes.
 
-    A command belongs to the state of the same stamp. Raises BagError if the recording does not hold the whole motion.
+    States and commands are matched by their stamps. Raises BagError if the bag does not contain the whole motion.
     """
     series = read_joint_states(bag, [STATES, COMMANDS])
     state = series[STATES]
     command = series[COMMANDS].in_order(state.joint_names)
     moved = np.flatnonzero((command.position != command.position[0]).any(axis=1))
     if len(moved) == 0:
-        raise BagError(f"{bag}: the desired position never moves. Cure: see the logs beside the bag")
+        raise BagError(f"{bag}: the desired position never changes. Cure: see the logs in the folder of the bag")
     first = command.stamps[moved[0]]
     last = first + round(duration * 1e9)
     if command.stamps[-1] < last:
         recorded = (command.stamps[-1] - first) * 1e-9
-        raise BagError(f"{bag}: it holds {recorded:.1f} s of a motion of {duration:.1f} s. Cure: record until its end")
+        raise BagError(f"{bag}: it contains {recorded:.1f} s of {duration:.1f} s of motion. Cure: record it to the end")
     stamps, rows, answers = np.intersect1d(state.stamps, command.stamps, return_indices=True)
     window = (stamps >= first) & (stamps <= last)
     if not window.any():
-        raise BagError(
-            f"{bag}: no command answers a state. Cure: record with update_rate 0, and see the logs beside it"
-        )
+        raise BagError(f"{bag}: no command has the stamp of a state. Cure: record with update_rate 0")
     stamps, rows, answers = stamps[window], rows[window], answers[window]
     time, effort = (stamps - first) * 1e-9, command.effort[answers]
     return Tracking(law, state.joint_names, time, command.position[answers], state.position[rows], effort)
 
 
 def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:
-    """Return mrad or mm for each joint."""
+    """Return the unit of position errors for each joint: "mrad" or "mm"."""
     return ["mm" if name in model.prismatic_joints else "mrad" for name in joint_names]
 
 
 def tracking_table(runs: list[Tracking], units: list[str]) -> str:
-    """Return a table of RMS and largest error of each joint and law, in ``error_units``."""
+    """Return a text table of the RMS and largest error of each joint and law, in ``units``."""
     mixed = len(set(units)) > 1
     error_unit = "mixed" if mixed else units[0]
     effort_unit = "mixed" if mixed else "Nm" if units[0] == "mrad" else "N"
@@ -270,8 +269,8 @@ def tracking_table(runs: list[Tracking], units: list[str]) -> str:
 
 
 def plot_tracking(runs: list[Tracking], robot: str, units: list[str], path: Path) -> None:
-    """Draw one row a joint (motion, error on a logarithmic scale, effort) and write a PNG to ``path``."""
-    import matplotlib  # takes a second to load
+    """Plot motion, error (logarithmic) and effort of each joint, and write a PNG to ``path``."""
+    import matplotlib  # imported here because it takes a second
 
     matplotlib.use("Agg")
     matplotlib.rc("font", size=9)

@@ -150,7 +150,7 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
         "Computes the model's joint torque along a recorded motion, split into inertia, velocity terms, "
-        "gravity and friction, compares it with the measured effort, and says what is probably wrong where the two "
+        "gravity and friction, compares it with the measured effort, and reports probable causes where the two "
         "differ: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction of "
         "gravity, signs, order, units, a delay of the effort."
     )
@@ -312,9 +312,11 @@ def _report(arguments: argparse.Namespace, identification: Identification, smoot
         f"squares, the prior model weighing {identification.weight:g}",
     ]
     if identification.loss > _LARGE_LOSS:
-        lines.append("hint: that is much, as if no robot gave these torques; robot_dynamics torque may say why")
+        lines.append("hint: this is much, as if no robot gave these torques; robot_dynamics torque may show the cause")
     if estimate.unseen:
-        lines.append(f"the motion tells nothing of {', '.join(estimate.unseen)}: these are as the prior model has them")
+        lines.append(
+            f"the motion does not excite {', '.join(estimate.unseen)}: these have the values of the prior model"
+        )
     link = identification.parameterization.model.payload_link
     if link is not None:
         lines.append(f"the payload on {link} is taken as known: it stays in the file, and the link is without it")

@@ -1,4 +1,4 @@
-"""robot_dynamics inspect: the properties of a robot's model as tables, or as the JSON of docs/inspect.md."""
+"""robot_dynamics inspect: print the properties of a robot model as tables, or as the JSON of docs/inspect.md."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Facts = dict[str, Any]
 
 _SAMPLES = 2000
 _SEED = 0
-_UNLIMITED = (np.pi, 1.0)  # range to either side of joints without position limits: rad, m
-_GRID = 73  # steps of 5 degrees in a whole turn: the maximum of a cosine is met to 0.1 %
+_UNLIMITED = (np.pi, 1.0)  # half range of revolute (rad) and prismatic (m) joints without position limits
+_GRID = 73  # steps of 5 degrees in a whole turn, which resolve the maximum of a cosine to 0.1 %
 _SWEEPS = 2
 _SINGULAR = 1e15
-_TORQUE_ROUNDING = 1e-12  # of the largest torque of all joints
-_ROUNDING = 1e-14  # printed as 0
-_MAX_COLUMNS = 8  # joints, of which a row of a table still fits a screen
+_TORQUE_ROUNDING = 1e-12  # relative to the largest torque of all joints
+_ROUNDING = 1e-14  # smaller values are printed as 0
+_MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen
 _COLUMNS = {
     "viscous": layout.VISCOUS,
     "coulomb": layout.COULOMB,
@@ -44,34 +44,34 @@ _COLUMNS = {
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description and add the arguments."""
     parser.description = (
-        "Shows the joints, limits, masses, inertias, friction, rotors and couplings of a robot as the "
-        "model has them; mass matrix, and gravity torque against the effort limits, at a state and over the joints' "
-        "range; what is missing or odd, with cures; and on request the equations of motion as formulas."
+        "Inspect any robot, shipped or your own URDF/xacro: joints, limits, masses, inertias, friction, rotors, "
+        "couplings; the mass matrix and the gravity torque relative to the effort limits, at one state and over the "
+        "joint range; and notes on missing or implausible data, with cures. --equations prints the equations of "
+        "motion. docs/inspect.md explains the tables and the keys of --json."
     )
-    parser.epilog = "docs/inspect.md explains the tables and the keys of --json."
     add_named_robot(parser)
-    parser.add_argument("--joints", nargs="+", metavar="NAME", help="the joints to look at (default: all that move)")
+    parser.add_argument("--joints", nargs="+", metavar="NAME", help="joints to inspect (default: all movable joints)")
     parser.add_argument(
         "--locked",
         type=_position,
         nargs="+",
         default=[],
         metavar="NAME=VALUE",
-        help="where other joints stand still, rad or m (default: 0 for what --joints leaves out)",
+        help="positions of locked joints, rad or m (default: 0 for joints that --joints omits)",
     )
     parser.add_argument(
         "--state",
         type=float,
         nargs="+",
         metavar="Q",
-        help="joint positions, rad or m, in the order that is shown (default: 0, or the limit next to it)",
+        help="joint positions, rad or m, in the order of the table (default: 0, or the nearest limit)",
     )
     parser.add_argument(
         "--equations", action="store_true", help=f"print M, V and G as formulas (up to {MOST_JOINTS} joints)"
     )
-    parser.add_argument("--json", action="store_true", help="print all of it as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
 
 def _position(text: str) -> tuple[str, float]:
@@ -83,7 +83,7 @@ def _position(text: str) -> tuple[str, float]:
 
 
 def run_inspect(arguments: argparse.Namespace) -> None:
-    """Print the model; RobotDynamicsError for a robot that cannot be read, or has too many joints for formulas."""
+    """Print the model; RobotDynamicsError if it cannot be read, or has too many joints for --equations."""
     source, locked = named_robot(arguments), dict(arguments.locked)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
@@ -96,7 +96,7 @@ def run_inspect(arguments: argparse.Namespace) -> None:
             raise RobotDynamicsError(f"--state {arguments.state}: not finite. Cure: give {model.n} finite numbers")
     if arguments.equations and model.n > MOST_JOINTS:
         raise RobotDynamicsError(
-            f"--equations: {model.n} joints of {model.name} make formulas of pages. Cure: --joints with up to "
+            f"--equations: {model.n} joints of {model.name} are too many for formulas. Cure: give --joints with up to "
             f"{MOST_JOINTS} of {' '.join(model.joint_names)}; the others are locked at 0, or by --locked NAME=VALUE"
         )
     messages = [str(warning.message) for warning in caught]
@@ -109,10 +109,11 @@ def _collect(
 ) -> Facts:
     """Return the properties of a model of ``source`` at positions q (n,), with ``locked`` joints.
 
-    ``messages`` are the warnings of the model; ``equations`` asks for formulas; RobotDynamicsError without SymPy.
+    ``messages`` are the warnings of the model. ``equations`` adds formulas, which need SymPy: RobotDynamicsError if it
+    is not installed.
     """
     formulas = None
-    if equations:  # first, as it may refuse
+    if equations:  # first, because it may fail
         form = closed_form(model)
         symbols = {str(symbol): name for symbol, name in zip(form.q, form.joint_names, strict=True)}
         formulas = {"symbols": symbols, "lines": list(form.lines())}
@@ -140,7 +141,7 @@ def _collect(
         notes.append(
             (
                 "no joint has friction" if every else f"{', '.join(frictionless)}: no friction",
-                "find it from a recording by robot_dynamics identify, or name it in a dynamics file "
+                "identify it from a recording with robot_dynamics identify, or define it in a dynamics file "
                 "(docs/dynamics_file.md)",
             )
         )
@@ -213,7 +214,7 @@ def _named(model: RobotModel, row: Array) -> dict[str, float]:
 
 
 def _over_range(model: RobotModel) -> Facts:
-    """Search the range of the joints by random states, uniform between the limits."""
+    """Return extremes of gravity torque and condition number over random states, uniform within the limits."""
     reach = np.array([_UNLIMITED[name in model.prismatic_joints] for name in model.joint_names])
     lower = np.where(np.isfinite(model.position_lower), model.position_lower, -reach)
     upper = np.where(np.isfinite(model.position_upper), model.position_upper, reach)
@@ -239,10 +240,10 @@ def _over_range(model: RobotModel) -> Facts:
 
 
 def _worst_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) -> tuple[Array, Array]:
-    """Return for each joint the positions (n, n), a row each, of its largest gravity torque, and that torque (n,).
+    """Return for each joint the position of its largest gravity torque, rows of (n, n), and this torque (n,).
 
-    The best of the samples q (samples, n) is improved one coordinate after the other: with a few thousand samples of
-    many joints none is near the maximum.
+    Coordinate search from the best of the samples q (samples, n), because in many dimensions no sample is near the
+    maximum.
     """
     each = np.arange(model.n)
     torques = model.gravity_torque(q)
@@ -261,7 +262,7 @@ def _worst_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) -> t
 
 
 def _condition(matrix: Array) -> Array:
-    """Return the condition numbers (...,) of mass matrices (..., n, n); inf if singular."""
+    """Return the condition numbers (...,) of mass matrices (..., n, n); inf for singular ones."""
     condition = np.linalg.cond(matrix)
     return np.where(condition < _SINGULAR, condition, np.inf)
 
@@ -275,7 +276,7 @@ def _or_none(value: Any) -> float | None:
 
 
 def _load_notes(model: RobotModel, pose: Facts, extremes: Facts) -> Iterator[tuple[str, str]]:
-    """Yield messages and cures for no gravity, a state outside the limits, and joints too weak for their weight."""
+    """Yield message and cure for zero gravity, a state outside the limits, and gravity above the effort limits."""
     if not model.gravity.any():
         yield "gravity is zero", "unless that is meant, give --gravity 0 0 -9.81, or correct the dynamics file"
     outside = (pose["position"] < model.position_lower) | (pose["position"] > model.position_upper)
@@ -289,9 +290,9 @@ def _load_notes(model: RobotModel, pose: Facts, extremes: Facts) -> Iterator[tup
     for heavy, where in ((here, "at this state"), (worst, "somewhere in the range")):
         if heavy:
             yield (
-                f"{', '.join(f'{name} ({share:.0f} %)' for name, share in heavy.items())}: gravity takes more than the "
-                f"effort limit {where}, so that the joint cannot carry its own weight there",
-                "check the masses and the effort limit, take load off, or keep away from there",
+                f"{', '.join(f'{name} ({share:.0f} %)' for name, share in heavy.items())}: the gravity torque exceeds "
+                f"the effort limit {where}, so that the joint cannot hold its position there",
+                "check the masses and the effort limit, reduce the payload, or avoid these positions",
             )
 
 
@@ -321,7 +322,7 @@ def _sections(facts: Facts) -> Iterator[str]:
     notes = [
         f"note: {note['message']}" + (f". Cure: {note['cure']}" if note["cure"] else "") for note in facts["notes"]
     ]
-    yield "\n".join(map(wrapped, notes)) if notes else "notes: none; nothing is missing or odd"
+    yield "\n".join(map(wrapped, notes)) if notes else "notes: none; no data are missing or implausible"
 
 
 def _summary(facts: Facts) -> str:
@@ -390,13 +391,13 @@ def _equations(facts: Facts) -> Iterator[str]:
 
 
 def _table(header: Sequence[str], entries: Sequence[Facts | Sequence[Any]]) -> str:
-    """Return a table of the values of each entry; the columns beyond the header belong to its last one."""
+    """Return a table of the values of each entry; columns beyond the header belong to the last heading."""
     rows = [_cells(entry.values() if isinstance(entry, dict) else entry) for entry in entries]
     return table([*header, *[""] * (len(rows[0]) - len(header))], rows)
 
 
 def _cells(values: Iterable[Any]) -> list[str]:
-    """Return values as text; vectors are a cell for each number."""
+    """Return the values as text; a vector gives one cell for each element."""
     cells = []
     for value in values:
         if isinstance(value, list):

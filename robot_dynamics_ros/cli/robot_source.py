@@ -1,4 +1,4 @@
-"""The robot of a command: one of this package, a URDF or xacro file, or the one that a bag has recorded."""
+"""Robots of commands: shipped with this package, from a URDF or xacro file, or recorded in a bag."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 
 _ROBOTS = f"one of {', '.join(robot_names())}, or a URDF or xacro file"
-_UNNAMED = "URDF: "  # begins the errors of a URDF given as text
+_UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
 
 
 @dataclass(frozen=True)
 class RobotSource:
-    """Files of a robot, read but not yet parsed."""
+    """Content of a robot's files, not yet parsed."""
 
-    name: str  # in messages: the path of the URDF, or the bag and the topic
-    text: str | bytes  # of the URDF
+    name: str  # for messages: the path of the URDF, or bag and topic
+    text: str | bytes  # content of the URDF
     dynamics: str | None  # path of the dynamics file
-    dynamics_text: str = ""  # content of a recorded dynamics file, used if there is no path
-    gravity: Sequence[float] = ()  # m/s^2, of the recorded controller; empty for none
+    dynamics_text: str = ""  # content of a recorded dynamics file, used without a path
+    gravity: Sequence[float] = ()  # m/s^2, parameter of the recorded controller; empty for none
 
     def __str__(self) -> str:
         recorded = "as recorded" if self.dynamics_text else "none"
         return f"{self.name}, dynamics file: {self.dynamics or recorded}"
 
     def dynamics_content(self) -> str:
-        """Return the content of the dynamics file, empty for none; errors as ``model``."""
+        """Return the content of the dynamics file; empty for none. Raises the errors of ``model``."""
         if self.dynamics is None:
             return self.dynamics_text
         try:
@@ -48,7 +48,7 @@ class RobotSource:
             raise RobotModelError(f"{self.dynamics}: {error.strerror}. Cure: check the path") from None
 
     def model(self, **keywords: Any) -> RobotModel:
-        """Return the model; keywords and errors as ``RobotModel.from_urdf``, the errors with the name."""
+        """Return the model; keywords and errors are those of ``RobotModel.from_urdf``. Errors begin with the name."""
         dynamics: str | DynamicsFile | None = self.dynamics
         if dynamics is None and self.dynamics_text:
             dynamics = parse_dynamics_file(self.dynamics_text, f"{self.name}: dynamics_file")
@@ -61,7 +61,7 @@ class RobotSource:
             raise RobotModelError(f"{self.name}: {message.removeprefix(_UNNAMED)}") from None
 
     def joint_names(self) -> tuple[str, ...]:
-        """Return the joints that move if none is locked; errors as ``model``, and no warnings."""
+        """Return the names of the movable joints, without warnings. Raises the errors of ``model``."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RobotModelWarning)
             return self.model().joint_names
@@ -73,10 +73,10 @@ class RobotSource:
         note: str = "",
         gravity: Sequence[float] | None = None,
     ) -> RobotModel:
-        """Return the model of these joints, of all for None; others are locked at the positions ``locked``, else at 0.
+        """Return the model of the given joints (all for None); others are locked at ``locked`` positions, else at 0.
 
-        ``note`` is printed to stderr with the joints that are locked at 0. Raises RobotDynamicsError for unknown
-        joints, and as ``model``.
+        ``note`` is printed to stderr after the names of joints that are locked at 0. Raises RobotDynamicsError for
+        unknown joints, and the errors of ``model``.
         """
         locked = dict(locked or {})
         if joints is None:
@@ -84,7 +84,7 @@ class RobotSource:
         names = self.joint_names()
         if unknown := [name for name in joints if name not in names]:
             raise RobotDynamicsError(
-                f"{self.name}: no joint {', '.join(unknown)} moves. Cure: --joints {' '.join(names)}"
+                f"{self.name}: no movable joint {', '.join(unknown)}. Cure: give --joints from {' '.join(names)}"
             )
         others = [name for name in names if name not in joints and name not in locked]
         if others and note:
@@ -93,13 +93,13 @@ class RobotSource:
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """Add --robot, by default the robot of the bag, and its files; see ``recorded_robot`` and ``load_robot``."""
-    parser.add_argument("--robot", metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot that the bag carries)")
+    """Add --robot (default: the robot of the bag) and options for its files, which ``recorded_robot`` uses."""
+    parser.add_argument("--robot", metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot in the bag)")
     _add_robot_files(parser)
 
 
 def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
-    """Add ROBOT, with options of ``add_argument``, and its files; see ``named_robot``."""
+    """Add the argument ROBOT, with ``options`` of ``add_argument``, and options for its files, for ``named_robot``."""
     parser.add_argument("robot", metavar="ROBOT|URDF", help=_ROBOTS, **options)
     _add_robot_files(parser)
 
@@ -108,7 +108,7 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dynamics",
         metavar="FILE",
-        help="dynamics file (default: the bag's, or that of the robot NAME; none: do without)",
+        help='dynamics file (default: that of the bag or of the robot NAME; "none": no dynamics file)',
     )
     parser.add_argument(
         "--gravity",
@@ -123,15 +123,15 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="NAME:=VALUE",
-        help="arguments of a xacro file, which is expanded where xacro is installed",
+        help="arguments of a xacro file; needs xacro",
     )
 
 
 def named_robot(arguments: argparse.Namespace) -> RobotSource:
-    """Read the robot that the command line names: one of this package, or a URDF or xacro file.
+    """Read the robot of the argument ROBOT: shipped with this package, or a URDF or xacro file.
 
-    --dynamics is the path of a dynamics file, "none" for none; by default a robot of this package has its own.
-    RobotDynamicsError names the file and the cure.
+    --dynamics is the path of a dynamics file, or "none"; a shipped robot has its own by default. Raises
+    RobotDynamicsError for files that cannot be read.
     """
     name, dynamics, xacro_arguments = arguments.robot, arguments.dynamics, dict(arguments.xacro_arg)
     path = Path(name)
@@ -148,15 +148,15 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
     if path.suffix == SUFFIX:
         text = expand_xacro(path, xacro_arguments)
     elif xacro_arguments:
-        raise RobotDynamicsError(f"{name}: it is no {SUFFIX} file. Cure: leave --xacro-arg out")
+        raise RobotDynamicsError(f"{name}: it is not a {SUFFIX} file. Cure: remove --xacro-arg")
     return RobotSource(str(path), text, None if dynamics == "none" else dynamics)
 
 
 def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = None) -> RobotSource:
     """Return the robot of --robot, else of the bag; RobotDynamicsError if there is none.
 
-    The bag's is that of the ~/configuration of a controller in the namespace of the topic ``near``, by default that of
-    the joint states, else of its robot_description.
+    The bag's robot is that of ~/configuration of a controller in the namespace of the topic ``near`` (default: the
+    joint states), else that of robot_description.
     """
     if arguments.robot is not None:
         return named_robot(arguments)
@@ -172,17 +172,17 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
     description = read_description(bag)
     if description is None:
         raise RobotDynamicsError(
-            f"{bag}: it carries no robot (robot_description or ~/configuration). Cure: --robot with one of "
+            f"{bag}: it contains no robot (robot_description or ~/configuration). Cure: give --robot with one of "
             f"{', '.join(robot_names())}, or a URDF"
         )
     return RobotSource(f"{bag}: robot_description", description, dynamics)
 
 
 def load_robot(arguments: argparse.Namespace, bag: Path) -> RobotModel:
-    """Return the model of the joints that a bag has joint states of, by --topic and --rename: --robot, else the bag's.
+    """Return the model, from --robot or the bag, of those joints that the bag's joint states contain.
 
-    The robot of a bag, and other joints, which are locked at 0, are reported on stderr. RobotDynamicsError names what
-    is wrong and the cure.
+    Other joints are locked at 0. These, and the source of a recorded robot, are reported on stderr. Raises
+    RobotDynamicsError if there is no robot or its joints do not match.
     """
     names = read_joint_names(bag, joint_state_topic(bag, arguments.topic), dict(arguments.rename))
     source = recorded_robot(arguments, bag)
@@ -191,7 +191,7 @@ def load_robot(arguments: argparse.Namespace, bag: Path) -> RobotModel:
     if not recorded:
         raise RobotDynamicsError(
             f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(names)}. "
-            "Cure: --rename OLD=NEW, or another --robot"
+            "Cure: give --rename OLD=NEW, or another --robot"
         )
     if arguments.robot is None:
         print(f"note: robot: {source}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""robot_dynamics warm-up: kernels compiled before the first start of nodes and commands."""
+"""robot_dynamics warm-up: compile the kernels before the first start of nodes and commands."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from robot_dynamics_ros.simulation import Plant
 
 
 def add_warm_up(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description and add the arguments."""
     parser.description = (
-        "Compiles the kernels that the nodes and the other commands use, and keeps them in "
-        "NUMBA_CACHE_DIR, else ~/.cache, where others may read but not write them. They serve every robot; the "
-        "simulation of coupled joints with friction or of closed loops has more: name such a robot."
+        "Compile the kernels of the nodes and commands, and store them in NUMBA_CACHE_DIR, else ~/.cache, readable by "
+        "other users. They are the same for every robot; only the simulation of coupled joints with friction and of "
+        "kinematic loops needs more kernels, for which ROBOT must be such a robot."
     )
     add_named_robot(parser, nargs="?", default="panda")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--check", action="store_true", help="compile nothing; exit code 1 where something is missing")
-    action.add_argument("--clear", action="store_true", help="remove what is kept, of earlier versions too")
+    action.add_argument("--check", action="store_true", help="compile nothing; exit code 1 if a kernel is missing")
+    action.add_argument("--clear", action="store_true", help="remove all stored kernels, also of earlier versions")
 
 
 def run_warm_up(arguments: argparse.Namespace) -> None:
-    """Fill, check or clear the cache; RobotDynamicsError if that is impossible, or a kernel is missing."""
+    """Fill, check or clear the cache; RobotDynamicsError if this is impossible, or a kernel is missing."""
     if not compilation.COMPILED:
-        raise RobotDynamicsError("numba is missing or switched off: nothing is compiled. Cure: install or allow it")
+        raise RobotDynamicsError("numba is not installed or disabled. Cure: install it, or unset NUMBA_DISABLE_JIT")
     if arguments.clear:
         print(f"removed {compilation.clear_cache()}")
         return
@@ -42,12 +42,12 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
     if arguments.check:
         with compilation.compilations_reported(_refuse):
             _run_kernels(model)
-        print("every kernel is there")
+        print("all kernels are compiled")
         return
     if not compilation.is_cached():
-        raise RobotDynamicsError("kernels cannot be kept. Cure: point NUMBA_CACHE_DIR to a writable folder of your own")
+        raise RobotDynamicsError("kernels cannot be stored. Cure: set NUMBA_CACHE_DIR to a writable folder of your own")
     begin = time.monotonic()
-    run_in_background(lambda: _run_kernels(model)).result()  # Ctrl-C ends the wait
+    run_in_background(lambda: _run_kernels(model)).result()  # in the background, so that Ctrl-C interrupts it
     folder = compilation.cache_directory()
     assert folder is not None
     for path in (folder.parent, folder, *folder.rglob("*")):
@@ -56,11 +56,11 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
 
 
 def _refuse(kernel: str) -> None:
-    raise RobotDynamicsError(f"{kernel} and perhaps others are not compiled yet. Cure: robot_dynamics warm-up")
+    raise RobotDynamicsError(f"{kernel} is not compiled, and possibly others. Cure: run robot_dynamics warm-up")
 
 
 def _run_kernels(model: RobotModel) -> None:
-    """Run once the kernels that nodes run at their start, and those that commands run for many states."""
+    """Run once all kernels of nodes and of commands (batches of states)."""
     warm_up_controller(model, ControllerSettings())
     q = close_loops(model, np.zeros(model.n)) if model.loops else np.zeros(model.n)
     Plant(model, initial_positions=q).warm_up()

@@ -59,7 +59,7 @@ class Hypothesis(NamedTuple):
     effect
         Share of some joint's measured torque that the cause must make.
     complexity
-        How many causes it counts as.
+        How many causes it counts as: more, the more else it can imitate.
     """
 
     columns: Array
@@ -82,11 +82,11 @@ def causes(model: RobotModel) -> Mapping[str, Kind]:
         "constant offsets": _offsets,
         "rotor inertia": _rotors,
         "a delay of the effort": _delay,
-        LINKS: _links,
+        "other link parameters": _links,
     }
 
 
-FRICTION, LINKS = "missing friction", "other link parameters"
+FRICTION = "missing friction"
 
 
 def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:

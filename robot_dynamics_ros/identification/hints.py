@@ -18,6 +18,7 @@ from robot_dynamics_ros.progress import progress
 _SAMPLES = 1000
 _FEWEST = 60
 _SHARE = 0.3  # of what is left over that a cause must explain
+_ROUGH = 0.3  # of a joint's torque: its error, to begin with
 _MOST = 3
 _SHORTLIST = 2  # mistakes of reading that are examined with all causes
 _FLOOR = 1e-3  # of a joint's measured torque: an error that small is none
@@ -34,8 +35,8 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     A hypothesis is up to three causes of ``causes`` together, for the recording as it is or without one mistake of
     ``readings``. It is fitted to the residual by least squares, joints weighted by the error that can be reached, and
     judged by the error that it leaves in blocks of the recording that it was not fitted to; so noise, and numbers to
-    spare, explain nothing. Each cause must take away 30 % of the squared error and make 3 % of some joint's torque,
-    and its numbers must make sense.
+    spare, explain nothing. Each cause must take away a share of the squared error (30 %, where its ``complexity`` is 1)
+    and make a share of some joint's torque (its ``effect``), and its numbers must make sense.
     """
     motion = analysis.motion
     thin = slice(None, None, -(-len(motion.time) // _SAMPLES))
@@ -50,7 +51,8 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     noise = np.maximum(plain.noise(), floor)
     trials = [plain, *(_Trial(model, reading, evidence) for reading in _shortlist(model, evidence, 1.0 / noise))]
     weights = 1.0 / np.maximum(np.min([trial.noise() for trial in trials], axis=0), floor)
-    least = float(((floor * weights)[weights > 0.0] ** 2).sum()) * len(evidence.motion.time)
+    measured = np.isfinite(floor)
+    least = float(((floor[measured] * weights[measured]) ** 2).sum()) * len(evidence.motion.time)
     for trial in trials:
         trial.weigh(weights)
     # No set of causes leaves much less than all of them, which bounds the scores of those that are not tried.
@@ -116,8 +118,8 @@ class _Trial:
         sizes = root_mean_square(self._evidence.motion.tau) + _TINY
         errors = []
         for j, (size, before) in enumerate(zip(sizes, root_mean_square(self.residual), strict=True)):
-            self._normal = self._squares[:, j] / (_SHARE * size) ** 2
-            errors.append(min(before, _SHARE * size * np.sqrt(self.cost(everything) / len(self.residual))))
+            self._normal = self._squares[:, j] / (_ROUGH * size) ** 2
+            errors.append(min(before, _ROUGH * size * np.sqrt(self.cost(everything) / len(self.residual))))
         recorded = np.empty(len(sizes))
         recorded[self.reading.efforts] = errors / np.abs(self.reading.gains)
         return recorded
@@ -152,7 +154,9 @@ class _Trial:
                 return None
             described[name] = words
         # The mistake comes first, then the causes: of those that are left always the one that predicts most.
-        order, texts, rest = [], [], "what the model leaves"
+        order: list[str] = []
+        texts: list[str] = []
+        rest = "what the model leaves"
         while len(texts) < len(names) + bool(self.reading.words):
             if self.reading.words and not texts:
                 text, cost = self.reading.words, self.cost([])

@@ -25,21 +25,22 @@ class Reading:
 
     Attributes
     ----------
-    name, words
-        The mistake in short; in full with its cure. Empty: the recording as it is.
+    words
+        The mistake and its cure; empty: the recording as it is.
     joints, signs
         (n,): place in the recording, and sign, of position, velocity and acceleration of each joint.
     efforts, gains
         (n,): the same of its effort, the gains in Nm or N per recorded unit.
+    complexity
+        How many causes it counts as.
     """
 
-    name: str
     words: str
     joints: list[int]
     signs: Array
     efforts: list[int]
     gains: Array
-    complexity: float = 1.0
+    complexity: float
 
     def of(self, evidence: Evidence) -> Evidence:
         """Return the evidence, read in this way."""
@@ -51,40 +52,34 @@ class Reading:
 
 def as_recorded(n: int) -> Reading:
     """Return the reading without any change."""
-    return Reading("", "", list(range(n)), np.ones(n), list(range(n)), np.ones(n), 0.0)
+    return Reading("", list(range(n)), np.ones(n), list(range(n)), np.ones(n), 0.0)
 
 
 def readings(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
     """Yield every single mistake of sign, order or unit that the recording may have."""
     names = evidence.motion.joint_names
-    plain = as_recorded(len(names))
+    plain = replace(as_recorded(len(names)), complexity=1.0)
     yield from _units(model, evidence)
     yield replace(
         plain,
-        name="the sign of every effort",
         words="every effort has the wrong sign. Cure: turn the signs in the driver: effort moves the joint forward",
         gains=-plain.gains,
-        complexity=1.0,
     )
     for j, name in enumerate(names):
         signs = plain.signs.copy()
         signs[j] = -1.0
         yield replace(
             plain,
-            name=f"the sign of {name}'s effort",
             words=f"the measured effort of {name} has the wrong sign. Cure: turn its sign in the driver, or "
             f"--drive-gains {name}=-1",
             gains=signs,
-            complexity=1.0,
         )
         yield replace(
             plain,
-            name=f"the sign of {name}",
             words=f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: turn the "
             "joint's <axis> in the URDF, or the signs in the driver",
             signs=signs,
             gains=signs,
-            complexity=1.0,
         )
     for i, j in itertools.combinations(range(len(names)), 2):
         first, second = names[i], names[j]
@@ -92,25 +87,21 @@ def readings(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
         order[i], order[j] = j, i
         yield replace(
             plain,
-            name=f"the efforts of {first} and {second} swapped",
             words=f"the efforts of {first} and {second} are swapped. Cure: see the order of the effort in the driver",
             efforts=order,
-            complexity=1.0,
         )
         yield replace(
             plain,
-            name=f"{first} and {second} swapped",
             words=f"{first} and {second} are swapped. Cure: see the names in the driver, or swap them back with "
             f"--rename {first}={second} {second}={first}",
             joints=order,
             efforts=order,
-            complexity=1.0,
         )
 
 
 def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
     """Yield one gain for all efforts, and one for each, where the model's torque says that they are not in Nm or N."""
-    names, plain = evidence.motion.joint_names, as_recorded(model.n)
+    names, plain = evidence.motion.joint_names, replace(as_recorded(model.n), complexity=1.0)
     factors, clear = _factors(model, evidence)
     if not clear.any():
         return
@@ -120,11 +111,9 @@ def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
         where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
         yield replace(
             plain,
-            name="the unit of every effort",
             words=f"every effort is {common:.4g} times the model's, {where}. Cure: record torque at the joints in Nm, "
             f"or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
-            complexity=1.0,
         )
     factors = np.where(clear, factors, common)
     spread = np.maximum(factors / common, common / factors)
@@ -134,7 +123,6 @@ def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
         gains = " ".join(f"{name}={1.0 / factor:.3g}" for name, factor in zip(names, factors, strict=True))
         yield replace(
             plain,
-            name="the units of the efforts",
             words="joint efforts are in different units per joint, as currents or torques before the gear: gains "
             f"{gains} by the model's masses. Cure: --drive-gains with the drives' own gains, or with these",
             gains=1.0 / factors,

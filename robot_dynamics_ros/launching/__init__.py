@@ -1,6 +1,6 @@
-"""Files of the robots that launch arguments and command lines name; xacro files are expanded.
+"""Robot files for launch files and commands; xacro files are expanded.
 
-actions.py has what the launch files share besides: only it needs launch and launch_ros.
+The arguments and actions that launch files share are in ``actions``, which alone needs launch and launch_ros.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ SUFFIX = ".xacro"
 
 
 def expand_xacro(path: Path, arguments: Mapping[str, str]) -> bytes:
-    """Return the URDF that a xacro file makes with these arguments, by the Python module or by the command xacro.
+    """Return the URDF of a xacro file with these arguments, from the Python module or the command xacro.
 
-    Raises RobotDynamicsError with the cure if neither is installed, and for files that xacro refuses.
+    Raises RobotDynamicsError if neither is installed, and for files that xacro rejects.
     """
     try:
         xacro = importlib.import_module("xacro")
@@ -40,7 +40,7 @@ def expand_xacro(path: Path, arguments: Mapping[str, str]) -> bytes:
         return run.stdout
     try:
         document: bytes = xacro.process_file(str(path), mappings=dict(arguments)).toxml(encoding="utf-8")
-    except Exception as error:  # of xacro itself, of Python expressions in the file, of expat, PyYAML and ament
+    except Exception as error:  # xacro, Python expressions in the file, expat, PyYAML and ament raise different types
         raise _xacro_error(path, str(error) or repr(error)) from None
     return document
 
@@ -54,7 +54,7 @@ def _xacro_error(path: Path, message: str) -> RobotDynamicsError:
 
 @dataclass(frozen=True)
 class LaunchedRobot:
-    """Files of a robot; all but the dynamics file are empty if the topic robot_description brings the URDF."""
+    """Files of a robot. If its URDF comes from the topic robot_description, only ``dynamics_file`` is not empty."""
 
     urdf: str  # text
     root: str  # name of the root link
@@ -63,7 +63,7 @@ class LaunchedRobot:
 
 
 def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> LaunchedRobot:
-    """Return the robot that the arguments robot, urdf, dynamics_file and xacro_args name.
+    """Return the robot that the launch arguments robot, urdf, dynamics_file and xacro_args select.
 
     Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, and a xacro file that cannot be
     expanded.
@@ -84,9 +84,9 @@ def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = 
 
 
 def dynamics_file(argument: str, robot: str) -> str:
-    """Return the path that the argument dynamics_file means; empty for none.
+    """Return the path of the dynamics file; empty for none.
 
-    The argument is a path, "none", or empty for the file that the package has for ``robot``, if any.
+    ``argument`` is a path, "none", or empty for the shipped file of ``robot``, if any.
     """
     if argument == "none":
         return ""
@@ -96,10 +96,10 @@ def dynamics_file(argument: str, robot: str) -> str:
 
 
 def existing_file(argument: str, value: str) -> Path:
-    """Return the absolute path of the file that a launch argument names; RobotDynamicsError if there is none."""
+    """Return the absolute path of the file in a launch argument; RobotDynamicsError if it does not exist."""
     path = Path(value).resolve()
     if not path.is_file():
-        raise RobotDynamicsError(f"{argument}:={value}: there is no file {path}. Cure: give the path of a file")
+        raise RobotDynamicsError(f"{argument}:={value}: the file {path} does not exist. Cure: correct the path")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Launch arguments that several launch files declare, their values, and the actions that follow from them."""
+"""Launch arguments that several launch files share, their values, and the actions that use them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from robot_dynamics_ros.resources import find_resource, robot_names
 
 PACKAGE = "robot_dynamics_ros"
 
-_FLAG = ["true", "false", "True", "False"]  # Python and launch's own conditions write True and False
+_FLAG = ["true", "false", "True", "False"]  # Python and the conditions of launch write True and False
 _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
-    "robot": ("panda", robot_names(), "An arm of this package: urdf/<robot>.urdf with config/<robot>.yaml."),
-    "urdf": ("", None, "Path of your own robot's URDF or .xacro file, which takes the place of robot."),
+    "robot": ("panda", robot_names(), "Shipped robot: urdf/<robot>.urdf with config/<robot>.yaml."),
+    "urdf": ("", None, "Path of the URDF or .xacro file of your own robot; replaces robot."),
     "xacro_args": ("", None, "Arguments of a .xacro file: 'name:=value name:=value'."),
     "dynamics_file": (
         "",
         None,
-        "Path of the dynamics file (friction, rotors, payload). Empty: config/<robot>.dynamics.yaml, where the robot "
-        "has one. none: do without.",
+        "Path of the dynamics file (friction, rotors, payload). Empty: config/<robot>.dynamics.yaml, if it exists. "
+        "none: no dynamics file.",
     ),
-    "params_file": ("", None, "Path of a parameter file for the nodes. What it says wins over all else here."),
+    "params_file": ("", None, "Path of a parameter file for the nodes. Its values override all others."),
     "law": ("computed_torque", list(LAWS), "The control law. gravity_compensation follows no trajectory."),
     "namespace": ("", None, "Namespace of all nodes and topics. Empty: the root."),
     "joint_states": ("joint_states", None, "Name of the topic of the robot's states."),
@@ -49,9 +49,9 @@ _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
     "robot_state_publisher": (
         "true",
         _FLAG,
-        "Start robot_state_publisher, where it is installed: TF and the topic robot_description.",
+        "Start robot_state_publisher, if it is installed: TF and the topic robot_description.",
     ),
-    "rviz": ("false", _FLAG, "Start RViz, where it is installed."),
+    "rviz": ("false", _FLAG, "Start RViz, if it is installed."),
     "record": (
         "false",
         None,
@@ -68,19 +68,25 @@ TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
 
 
 def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
-    """Declare shared arguments, with other defaults where they are given; an empty robot is that of the topic."""
+    """Return the declarations of shared arguments; ``defaults`` replace default values.
+
+    An empty default of robot means the robot of the topic robot_description.
+    """
     declared = []
     for name in names:
         default, choices, description = _SHARED[name]
         default = defaults.get(name, default)
         if choices is not None and default not in choices:
-            choices, description = [default, *choices], f"{description} Empty: the one of the topic robot_description."
+            choices, description = (
+                [default, *choices],
+                f"{description} Empty: the robot of the topic robot_description.",
+            )
         declared.append(DeclareLaunchArgument(name, default_value=default, choices=choices, description=description))
     return declared
 
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
-    """Declare an argument that is true or false."""
+    """Return the declaration of an argument that is true or false."""
     return DeclareLaunchArgument(name, default_value=default, choices=_FLAG, description=description)
 
 
@@ -90,12 +96,12 @@ def value_of(context: LaunchContext, name: str) -> str:
 
 
 def is_true(context: LaunchContext, name: str) -> bool:
-    """Return True if a flag is set."""
+    """Return True if the value of a flag is true."""
     return value_of(context, name).lower() == "true"
 
 
 def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
-    """Return the value of an argument as a number; RobotDynamicsError if it is not one, or out of bounds."""
+    """Return the value of an argument as a number; RobotDynamicsError if it is not a number or out of bounds."""
     text = value_of(context, name)
     try:
         value = float(text)
@@ -107,12 +113,12 @@ def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
 
 
 def chosen_robot(context: LaunchContext) -> LaunchedRobot:
-    """Return the robot that robot_arguments name; errors as ``find_robot``."""
+    """Return the robot that the launch arguments select; raises the errors of ``find_robot``."""
     return find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
 
 
 def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
-    """Return robot_description and dynamics_file for a Node; the type keeps launch_ros from reading them as YAML."""
+    """Return robot_description and dynamics_file for a Node, as strings that launch_ros does not parse as YAML."""
     return {
         "robot_description": ParameterValue(robot.urdf, value_type=str),
         "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),
@@ -120,7 +126,7 @@ def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
 
 
 def own_parameters(context: LaunchContext) -> list[str]:
-    """Return the file that params_file names, if any; RobotDynamicsError if it is no parameter file."""
+    """Return the path in params_file, if any; RobotDynamicsError if it is not a parameter file."""
     argument = value_of(context, "params_file")
     if not argument:
         return []
@@ -130,14 +136,14 @@ def own_parameters(context: LaunchContext) -> list[str]:
 
 
 def absolute(context: LaunchContext, *topics: str) -> list[str]:
-    """Return the full names of topics: relative ones are in the namespace of this file and of those that include it."""
+    """Return the full names of topics, with the namespaces of this launch file and of those that include it."""
     name = prefix_namespace(context.launch_configurations.get("ros_namespace"), value_of(context, "namespace"))
     namespace = str(make_namespace_absolute(name)).rstrip("/")
     return [topic if topic.startswith("/") else f"{namespace}/{topic}" for topic in topics]
 
 
 def package_prefix(package: str) -> Path | None:
-    """Return the prefix where a ROS 2 package is installed, by ament's resource index; None if it is not."""
+    """Return the installation prefix of a ROS 2 package, from the ament resource index; None if it is not installed."""
     for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
         if (Path(prefix) / "share" / "ament_index" / "resource_index" / "packages" / package).is_file():
             return Path(prefix)
@@ -150,7 +156,7 @@ def is_installed(package: str) -> bool:
 
 
 def program(name: str) -> dict[str, Any]:
-    """Return the keywords by which a Node starts a program: the executable that colcon installed, else the module."""
+    """Return keywords of Node for a program: the executable that colcon has installed, else the Python module."""
     prefix = package_prefix(PACKAGE)
     if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
         return {"package": PACKAGE, "executable": name}
@@ -160,14 +166,14 @@ def program(name: str) -> dict[str, Any]:
 def view(
     context: LaunchContext, robot: LaunchedRobot, *, joint_states: str = "joint_states", use_sim_time: str = "false"
 ) -> list[Any]:
-    """Return robot_state_publisher and RViz, if the arguments of these names are set.
+    """Return robot_state_publisher and RViz, if the arguments of these names are true.
 
     Both run in the namespace of the argument namespace and subscribe to the topic ``joint_states``.
     """
     common = {
         "namespace": LaunchConfiguration("namespace"),
         "parameters": [{"use_sim_time": use_sim_time.lower() == "true"}],
-        # Each namespace has transforms of its own, so that two arms of one kind do not mix.
+        # Transforms are in the namespace, too, so that two arms with the same frame names do not conflict.
         "remappings": [("/tf", "tf"), ("/tf_static", "tf_static"), ("joint_states", joint_states)],
     }
     actions: list[Any] = []
@@ -179,25 +185,28 @@ def view(
 
 
 def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, Any]], **node: Any) -> list[Any]:
-    """Return a Node of robot_state_publisher with these keywords, or a log message if it is not installed."""
+    """Return a Node of robot_state_publisher, or a log message if it is not installed."""
     description = {"robot_description": ParameterValue(robot.urdf, value_type=str)}
     return _node_of(
-        "robot_state_publisher", "no TF, and no topic robot_description", parameters=[description, *parameters], **node
+        "robot_state_publisher",
+        "TF and the topic robot_description are not published",
+        parameters=[description, *parameters],
+        **node,
     )
 
 
 def rviz(file: str, fixed_frame: str, **node: Any) -> list[Any]:
-    """Return a Node of RViz with this file of rviz/ and these keywords, or a log message if it is not installed.
+    """Return a Node of RViz with this file of rviz/, or a log message if it is not installed.
 
-    An empty ``fixed_frame`` leaves that of the file.
+    With an empty ``fixed_frame`` that of the file applies.
     """
     arguments = ["--display-config", str(find_resource("rviz", file))]
     frame = ["--fixed-frame", fixed_frame] if fixed_frame else []
-    return _node_of("rviz2", "rviz:=true shows nothing, the rest runs", arguments=[*arguments, *frame], **node)
+    return _node_of("rviz2", "RViz is not started", arguments=[*arguments, *frame], **node)
 
 
 def _node_of(package: str, consequence: str, **node: Any) -> list[Any]:
-    """Return a Node of the program named as its package, or the consequence and the cure if it is not installed."""
+    """Return a Node of a package whose executable has the same name, or a log message if it is not installed."""
     if is_installed(package):
         return [Node(package=package, executable=package, output="screen", **node)]
     name = f"ros-{os.environ.get('ROS_DISTRO', '$ROS_DISTRO')}-{package.replace('_', '-')}"
@@ -206,20 +215,20 @@ def _node_of(package: str, consequence: str, **node: Any) -> list[Any]:
 
 
 def record(context: LaunchContext, *topics: str) -> list[Any]:
-    """Return the recorder of these topics, if the argument record asks for one."""
+    """Return the recorder of these topics if the argument record is set."""
     folder = bag_folder(context)
     return [bag_recorder(folder, absolute(context, *topics))] if folder else []
 
 
 def recorder_name(context: LaunchContext) -> list[str]:
-    """Return the name of the recording node, for nodes that wait for it; empty if nothing is recorded."""
+    """Return the name of the recording node, for nodes that wait for it; empty without a recording."""
     if not bag_folder(context):
         return []
     return ["rosbag2_recorder" if is_installed("ros2bag") else "recorder"]
 
 
 def bag_folder(context: LaunchContext) -> str:
-    """Return the absolute path of the bag that the argument record asks for; empty for none."""
+    """Return the absolute path of the bag in the argument record; empty for none."""
     argument = value_of(context, "record")
     if argument.lower() in ("", "false"):
         return ""
@@ -227,14 +236,14 @@ def bag_folder(context: LaunchContext) -> str:
 
 
 def bag_recorder(folder: str, topics: list[str]) -> Any:
-    """Return the recorder of these topics, by their full names, to a new folder; its failure ends the launch.
+    """Return the recorder of topics (full names) to a new folder; its failure ends the launch.
 
     Raises RobotDynamicsError if the folder exists.
     """
     if Path(folder).exists():
-        raise RobotDynamicsError(f"{folder}: it exists. Cure: name another folder for the bag")
+        raise RobotDynamicsError(f"{folder}: it exists already. Cure: give another folder for the bag")
     if is_installed("ros2bag"):
-        # Humble takes topics by position, newer ones by --topics, all of them take --regex.
+        # --regex works in all distributions; Humble has positional topics, later ones --topics.
         pattern = f"^({'|'.join([*topics, *companions(topics)])})$"
         line = ["ros2", "bag", "record", "--output", folder, "--regex", pattern]
         return ExecuteProcess(cmd=line, output="screen", name="recorder", on_exit=end_on_failure)
@@ -248,7 +257,7 @@ def bag_recorder(folder: str, topics: list[str]) -> Any:
 
 
 def end_on_failure(event: Any, context: LaunchContext) -> list[Any]:
-    """Shut down once a process has failed that may end by itself."""
+    """Exit handler that shuts the launch down if the process has failed."""
     if event.returncode == 0 or context.is_shutdown:
         return []
     return [Shutdown(reason=f"{event.process_name} failed with exit code {event.returncode}")]

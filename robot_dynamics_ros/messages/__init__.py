@@ -1,1 +1,1 @@
-"""ROS messages as bytes, without ROS."""
+"""Serialized ROS messages (CDR), read and written without ROS."""

@@ -1,8 +1,9 @@
-"""Messages as the bytes that DDS carries: a subscription with ``raw=True`` hands them over, ``publish`` takes them.
+"""Common Data Representation (CDR), in which DDS sends messages.
 
-Layout: OMG XTypes 7.4, plain CDR version 1, either byte order: a number is aligned to its size, counted from the end
-of the encapsulation header; a sequence is its length, four bytes, and its elements; a string is a sequence of bytes
-that ends with zero.
+A subscription with ``raw=True`` delivers these bytes, and ``Publisher.publish`` accepts them. The layout is OMG XTypes
+7.4, plain CDR version 1, in either byte order. A number is aligned to its size, counted from the end of the
+encapsulation header. A sequence is its length (4 bytes) and its elements. A string is a zero-terminated sequence of
+bytes.
 """
 
 from __future__ import annotations
@@ -13,32 +14,33 @@ import struct
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 
-HEADER = 4  # bytes of encapsulation: representation, options
+HEADER = 4  # bytes of the encapsulation header: representation and options
 MOST_NAMES = 1000
-"""Joints that one message may name, and bytes of a name: so much takes a node about a millisecond."""
+"""Maximum number of joint names in a message, and of bytes in a name. Reading that many takes about 1 ms."""
 LITTLE_ENDIAN = b"\x00\x01\x00\x00"
 BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
-"""The prefix of numbers in struct's and NumPy's formats, by the first two bytes of a message."""
+"""Byte-order prefix of struct and NumPy formats, by the first two bytes of a message."""
 
 
 def padding(at: int, size: int) -> int:
-    """Return the bytes that align a number of ``size`` bytes; ``at`` counts from the end of the header."""
+    """Return the number of padding bytes before a number of ``size`` bytes at offset ``at`` after the header."""
     return -at % size
 
 
 class CdrReader:
-    """A position in the bytes after the encapsulation header; struct.error or ValueError where they end.
+    """Reader of a serialized message.
 
-    Also ValueError for a message whose byte order is none of BYTE_ORDERS.
+    Methods raise struct.error or ValueError if the message ends too early. The constructor raises ValueError if the
+    byte order is not one of BYTE_ORDERS.
 
     Attributes
     ----------
     order
-        The byte order, as in BYTE_ORDERS.
+        Byte order, a value of BYTE_ORDERS.
     body
-        The bytes after the header.
+        Bytes after the encapsulation header.
     at
-        The position in them.
+        Read position in ``body``.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -50,45 +52,44 @@ class CdrReader:
         self._uint32 = struct.Struct(self.order + "I")
 
     def number(self) -> int:
-        """Read an uint32."""
+        """Read a uint32."""
         self.at += padding(self.at, 4)
         (value,) = self._uint32.unpack_from(self.body, self.at)
         self.at += 4
         return int(value)
 
     def stamp(self) -> int:
-        """Read a builtin_interfaces/Time, as nanoseconds."""
+        """Read a builtin_interfaces/Time and return it in nanoseconds."""
         sec, nanosec = struct.unpack_from(self.order + "iI", self.body, self.at)
         self.at += 8
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def doubles(self, count: int) -> tuple[float, ...]:
-        """Read so many float64."""
+        """Read ``count`` float64 values."""
         self.at += padding(self.at, 8)
         values = struct.unpack_from(f"{self.order}{count}d", self.body, self.at)
         self.at += 8 * count
         return values
 
     def names(self) -> list[str]:
-        """Read a sequence of names; RobotDynamicsError for more than MOST_NAMES, or bytes in one."""
+        """Read a sequence of names; RobotDynamicsError if their number or one's length exceeds the maximum."""
         count = self.number()
         if 4 * count > len(self.body) - self.at:
             raise ValueError
         if count > MOST_NAMES:
             raise RobotDynamicsError(
-                f"a message names {count} joints, but {MOST_NAMES} are the most that is read. Cure: check its publisher"
+                f"a message has {count} joint names, more than the maximum of {MOST_NAMES}. Cure: check its publisher"
             )
         return [self.text(MOST_NAMES) for _ in range(count)]
 
     def text(self, most: float = math.inf) -> str:
-        """Read a string as rclpy does; RobotDynamicsError for more than so many bytes."""
+        """Read a string as rclpy does; RobotDynamicsError if it has more than ``most`` bytes."""
         length = self.number()
         if length > len(self.body) - self.at:
             raise ValueError
         if length > most:
             raise RobotDynamicsError(
-                f"a message has a name of {length} bytes, but {most} are the most that is read. "
-                "Cure: check its publisher"
+                f"a message has a name of {length} bytes, more than the maximum of {most}. Cure: check its publisher"
             )
         self.at += length
         return bytes(self.body[self.at - length : self.at]).split(b"\0", 1)[0].decode(errors="replace")
@@ -98,11 +99,11 @@ FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
 
 
 class EffortWriter:
-    """A writer of std_msgs/Float64MultiArray messages with the efforts of n joints."""
+    """Writer of serialized std_msgs/Float64MultiArray messages with the efforts of n joints."""
 
     def __init__(self, n: int) -> None:
         self._before = LITTLE_ENDIAN + struct.pack("<III", 0, 0, n) + bytes(4)
 
     def write(self, effort: Array) -> bytes:
-        """Return the message of efforts (n,), Nm or N."""
+        """Return the serialized message of efforts (n,), Nm or N."""
         return self._before + effort.tobytes()

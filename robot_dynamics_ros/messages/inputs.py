@@ -1,4 +1,4 @@
-"""The controller's input topics: decode a message, give it to the session, return what follows."""
+"""Input topics of the controller: decode a message, pass it to the session, return the output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INPUTS = {
     "payload": "geometry_msgs/msg/InertiaStamped",
     **TARGETS,
 }
-"""Topics and their types."""
+"""Message types by topic."""
 
 _QUANTITIES: dict[str, Literal["pose", "twist", "acceleration"]] = {
     "target_pose": "pose",
@@ -39,21 +39,24 @@ _QUANTITIES: dict[str, Literal["pose", "twist", "acceleration"]] = {
 
 
 class InputReader:
-    """Reader of the messages of INPUTS for a session."""
+    """Reader that decodes messages of INPUTS and passes them to a controller session."""
 
     def __init__(self, session: ControllerSession, topic: str = JOINT_STATES, renamed: Renaming = unchanged) -> None:
-        """``topic`` is the name of joint_states in errors; ``renamed`` maps joint names of messages to the robot's."""
+        """``topic`` is the name of joint_states in errors; ``renamed`` maps joint names in messages to the robot's."""
         self._session, self._renamed = session, renamed
         self._states = JointStateReader(session.robot.joint_names, topic, renamed)
 
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
-        """Give a message to the session; one that cannot be read gives a note. Errors as ``on_state``."""
+        """Pass a message to the session and return the output; an invalid message gives a note.
+
+        Raises the errors of ``ControllerSession.on_state``.
+        """
         if topic == JOINT_STATES:
             return self._session.on_state(self._states.sample(data), now)
         try:
             return self._receive_other(topic, data, now)
         except (struct.error, ValueError):
-            reason = f"a message of {len(data)} bytes is no {INPUTS[topic]}. Cure: check its publisher"
+            reason = f"a message of {len(data)} bytes is not a valid {INPUTS[topic]}. Cure: check its publisher"
         except RobotDynamicsError as error:
             reason = str(error)
         return Output(notes=(Note(ERROR, f"~/{topic} refused: {reason}"),))
@@ -61,7 +64,9 @@ class InputReader:
     def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
         session = self._session
         if topic == "emergency_stop":
-            return session.on_emergency_stop(data[HEADER : HEADER + 1] != b"\0")  # broken bytes never release it
+            return session.on_emergency_stop(
+                data[HEADER : HEADER + 1] != b"\0"
+            )  # an invalid value never releases the stop
         if topic == "joint_trajectory":
             start, points = read_trajectory(data, self._renamed)
             return session.on_trajectory(points, start, now)

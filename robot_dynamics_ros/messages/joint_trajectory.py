@@ -1,8 +1,7 @@
-"""JointTrajectory messages as the bytes that DDS carries (see cdr), without an object for each point.
+"""Serialized JointTrajectory messages (see ``cdr``), without an object for each point.
 
-rclpy builds a Python object for each point: more than a millisecond for 200 points of 7 joints, and it takes some
-messages that end too early for whole ones. The bytes hold the same in a table of constant stride, which NumPy reads and
-writes at once.
+rclpy creates a Python object for each point, which takes more than a millisecond for 200 points of 7 joints, and
+accepts some truncated messages. In CDR the points are a table of constant stride, which NumPy reads and writes at once.
 """
 
 from __future__ import annotations
@@ -24,22 +23,21 @@ _Records = NDArray[np.void]
 
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
 _STAMP_END = 2**31 * 1_000_000_000  # ns
-_SMALLEST = 24  # bytes of a point
-MOST_POSITIONS = 14_000  # points times joints: a controller gives no command while it takes them in, up to 1 ms
+_SMALLEST = 24  # bytes, minimum size of a point
+MOST_POSITIONS = 14_000  # points times joints; a controller reads them within 1 ms, in which it gives no command
 
 
 def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
-    """Return header.stamp in nanoseconds, and the points, of a serialized JointTrajectory.
+    """Return header.stamp (ns) and the points of a serialized JointTrajectory.
 
-    ``renamed`` maps the joint names of messages to the robot's.
+    ``renamed`` maps joint names in messages to the robot's.
 
-    Raises TrajectoryError for bytes that are no whole message, for one without joint names or points or with too many
-    of them, for a stamp that no message can have, and for points without a position for each joint, or with a field
-    that does not fit or that others have not.
+    Raises TrajectoryError for a truncated or invalid message, an invalid stamp, no or too many joint names or points,
+    points without a position for each joint, fields of another length, and fields that not all points have.
     """
     table = _read(data)
     if table.stamp >= _STAMP_END:
-        raise TrajectoryError(f"header.stamp is {table.stamp / 1e9:.9f} s; give nanoseconds below a second")
+        raise TrajectoryError(f"header.stamp is {table.stamp / 1e9:.9f} s; give nanoseconds below one second")
     times = table.column("sec") + table.column("nanosec") * 1e-9
     fields = [table.column(field) if field in table.fields else None for field in _FIELDS[1:]]
     names = tuple(renamed(name) for name in table.joint_names)
@@ -47,23 +45,23 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
 
 
 def check_size(points: int, joints: int) -> None:
-    """Raise TrajectoryError for more points than a controller takes in between two cycles."""
+    """Raise TrajectoryError for more points than a controller can read between two cycles."""
     if points * joints > MOST_POSITIONS:
         raise TrajectoryError(
-            f"{points} points, but {MOST_POSITIONS // joints} of {joints} joints are the most that is taken; "
-            "give fewer, further apart"
+            f"{points} points, more than the maximum of {MOST_POSITIONS // joints} for {joints} joints; "
+            "give fewer points with larger time steps"
         )
 
 
 def write_trajectory(stamp: int, points: TrajectoryPoints) -> bytes:
-    """Return a serialized JointTrajectory with this header.stamp (ns); times are up to 2^31 s."""
+    """Return a serialized JointTrajectory with ``stamp`` (ns) as header.stamp; times must be less than 2^31 s."""
     seconds_and_rest = struct.pack("<iI", *divmod(stamp, 1_000_000_000))
     data = LITTLE_ENDIAN + seconds_and_rest + frame_and_names("", points.joint_names)
     tables = (points.positions, points.velocities, points.accelerations, points.effort)
     given = {field: table for field, table in zip(_FIELDS, tables, strict=True) if table is not None}
     joints = points.positions.shape[1]
     data += struct.pack("<I", len(points.times))
-    for part in (slice(1), slice(1, None)):  # the first point may be padded otherwise
+    for part in (slice(1), slice(1, None)):  # the padding of the first point may differ
         nanoseconds = np.rint(points.times[part] * 1e9).astype(np.int64)
         records: _Records = np.zeros(len(nanoseconds), _layout("<", len(data) - HEADER, joints, given))
         for field, table in given.items():
@@ -76,26 +74,26 @@ def write_trajectory(stamp: int, points: TrajectoryPoints) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """A message whose points all have the same fields; ``blocks`` are views of its bytes.
+    """Message whose points all have the same fields; ``blocks`` are views of its bytes.
 
-    The first point may begin where the others do not, at a multiple of eight or four bytes before one: it is
-    a block of its own. As each point ends with the same fields, all others begin alike.
+    The alignment of the first point may differ from that of the others, so that it is a block of its own. All other
+    points have the same alignment, because each point before them ends with the same fields.
     """
 
     order: str
     stamp: int
     joint_names: tuple[str, ...]
-    start: int  # of the first point, after the encapsulation header
+    start: int  # offset of the first point after the encapsulation header
     fields: Collection[str]
     blocks: tuple[_Records, _Records]
 
     def column(self, name: str) -> Array:
-        """Return one part of all points, copied."""
+        """Return a copy of one field of all points."""
         return np.concatenate([block[name] for block in self.blocks], dtype=np.float64)
 
 
 def _read(data: bytes) -> _Table:
-    """Return the table of a message; TrajectoryError with the reason where there is none."""
+    """Return the table of a message; TrajectoryError if the message is invalid."""
     if data[:2] not in BYTE_ORDERS:
         raise TrajectoryError(f"the message begins with {data[:HEADER]!r}; send it in plain CDR, as ROS does")
     try:
@@ -107,7 +105,7 @@ def _read(data: bytes) -> _Table:
 
 
 def _read_table(reader: CdrReader) -> _Table:
-    """Return the table; struct.error or ValueError where the bytes end too early."""
+    """Return the table; struct.error or ValueError if the message ends too early."""
     stamp = reader.stamp()
     try:
         reader.text(MOST_NAMES)  # frame_id
@@ -116,7 +114,7 @@ def _read_table(reader: CdrReader) -> _Table:
         raise JointNamesError(str(error)) from None
     points = reader.number()
     if not names:
-        raise JointNamesError("the trajectory names no joints; fill joint_names")
+        raise JointNamesError("the trajectory has no joint names; set joint_names")
     if not points:
         raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
     if _SMALLEST * points > len(reader.body) - reader.at:
@@ -133,7 +131,7 @@ def _read_table(reader: CdrReader) -> _Table:
     alike = np.ones(len(rest), dtype=bool)
     for field in _FIELDS:
         alike &= rest[_length(field)] == (k if field in fields else 0)
-    # The first point that differs begins where it is looked for, as those before it are alike.
+    # Points before the first different one are alike, so that its offset is right.
     count = len(rest) if alike.all() else int(np.argmin(alike))
     if count < points - 1:
         reader.at += count * layout.itemsize
@@ -147,7 +145,7 @@ def _read_table(reader: CdrReader) -> _Table:
 
 
 def _read_fields(reader: CdrReader, joints: int, i: int) -> list[str]:
-    """Read over the fields of point i, and return those it has; TrajectoryError where one does not fit the joints."""
+    """Skip point i and return the names of its fields; TrajectoryError if one does not have a value for each joint."""
     fields = []
     for field in _FIELDS:
         length = reader.number()
@@ -160,7 +158,7 @@ def _read_fields(reader: CdrReader, joints: int, i: int) -> list[str]:
 
 
 def _layout(order: str, start: int, joints: int, fields: Collection[str]) -> np.dtype[np.void]:
-    """Return the layout of a point that begins at ``start`` and has these fields."""
+    """Return the layout of a point at offset ``start`` with these fields."""
     parts: list[tuple[str, object, int]] = []  # name, format, offset
     at = start
     for field in _FIELDS:

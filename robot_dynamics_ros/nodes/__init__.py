@@ -1,1 +1,1 @@
-"""The ROS 2 nodes, the only place that imports rclpy: messages and parameters in, messages out."""
+"""ROS 2 nodes, which convert between ROS messages and the package's own types. No other subpackage imports rclpy."""

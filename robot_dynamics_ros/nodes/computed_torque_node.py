@@ -41,18 +41,18 @@ _LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class ComputedTorqueNode(ManagedRobotNode):
-    """Lifecycle node; with ``autostart`` it configures and activates itself as soon as it has received its robot.
+    """Lifecycle node of the controller; with ``autostart`` it configures and activates itself once the robot is known.
 
-    With ``update_rate`` 0 it answers each joint_states message and takes their stamps as the time; otherwise a timer
-    of the node's clock sets the pace. ControllerSession decides; the node decodes what it is given and publishes what
-    comes back.
+    If ``update_rate`` is 0, each joint_states message causes one command, and its stamp is the time of the cycle;
+    otherwise a timer on the node's clock causes the cycles. The node decodes messages, passes them to
+    ControllerSession, and publishes its outputs.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("computed_torque_node", parameters.ALL, parameters.AUTOSTART, **options)
         self._session: ControllerSession | None = None
         self._report = ControllerReport(self)
-        self.create_steady_timer(_REPORT_PERIOD, lambda: self._report.regularly(self._session, self.obstacle))
+        self.create_steady_timer(_REPORT_PERIOD, lambda: self._report.publish_status(self._session, self.obstacle))
         if not INSTALLED:
             self.get_logger().info(ABSENT)
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -61,13 +61,13 @@ class ComputedTorqueNode(ManagedRobotNode):
     # Transitions
 
     def configure(self, description: str) -> None:
-        """Load the robot, check every parameter, compile and connect."""
+        """Load the robot, check all parameters, compile the kernels and create topics and services."""
         settings = read_settings(self.values)
         robot = load_robot(self, description, parameters.GRAVITY.read(self.values) or None)
         session, tolerances = ControllerSession(robot, settings), read_tolerances(self.values, robot.joint_names)
         configuration = Configuration.of(self.values, *self.files)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
-            self.get_logger().info("update_rate is 0: commands come only in answer to joint_states")
+            self.get_logger().info("update_rate is 0: commands are published only in response to joint_states")
         self.warm_up.run(lambda: warm_up_controller(robot, settings))
         if parameters.LOCK_MEMORY.read(self.values):
             self.warn(lock_memory())
@@ -93,7 +93,7 @@ class ComputedTorqueNode(ManagedRobotNode):
             self._subscribe(JointTrajectory, "~/joint_trajectory", 5),
             self._subscribe(Float64, "~/speed_scaling_factor", 5),
             self._subscribe(InertiaStamped, "~/payload", 5),
-            self._subscribe(PoseStamped, "~/target_pose", 100),  # targets come ahead of their time
+            self._subscribe(PoseStamped, "~/target_pose", 100),  # a queue: targets are sent ahead of their time
             self._subscribe(TwistStamped, "~/target_twist", 100),
             self._subscribe(AccelStamped, "~/target_acceleration", 100),
         ]
@@ -110,7 +110,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         return self.create_subscription(kind, topic, partial(self._receive, topic), qos, raw=True, **options)
 
     def activate(self) -> None:
-        """Start to command; the arm holds its position until a trajectory comes."""
+        """Start to publish commands; the arm holds its position until a trajectory is received."""
         assert self._session is not None
         others = self._report.check_publishers()
         if others and parameters.EXCLUSIVE_TOPICS.read(self.values):
@@ -124,7 +124,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         self.get_logger().info(f"active: law {self._session.settings.law}, joints {names}")
 
     def deactivate(self) -> None:
-        """Stop the arm, and publish a final effort: an effort controller keeps it."""
+        """Stop the arm and publish a final effort, which an effort controller continues to apply."""
         session = self._session
         if session is None or session.controller is None:
             return
@@ -136,7 +136,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         enable_garbage_collection()
 
     def cleanup(self) -> None:
-        """Disconnect and forget the robot; configure reads the parameters again."""
+        """Destroy topics, services and timers, and drop the robot; ``configure`` reads the parameters again."""
         for subscription in self._inputs:
             self.destroy_subscription(subscription)
         for service in self._triggers:
@@ -158,8 +158,8 @@ class ComputedTorqueNode(ManagedRobotNode):
 
     @property
     def unsent(self) -> bool:
-        """True if the result of a goal that ended with the node is still to be sent."""
-        return self._session is not None and self._interfaces.owe_results
+        """True if the result of a goal has not been sent yet."""
+        return self._session is not None and self._interfaces.results_pending
 
     # Inputs
 
@@ -183,7 +183,7 @@ class ComputedTorqueNode(ManagedRobotNode):
             self._publish(self._session.watch(self._now()))
 
     def _publish(self, output: Output) -> None:
-        """Publish what follows from an input."""
+        """Publish the session's output."""
         assert self._session is not None
         self._outputs.publish(output)
         self._report.events(self._session, output)
@@ -194,7 +194,7 @@ class ComputedTorqueNode(ManagedRobotNode):
     def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._session is not None
         response.success = self._session.cancel()
-        response.message = "the trajectory is given up" if response.success else "the node is not active"
+        response.message = "trajectory canceled" if response.success else "the node is not active. Cure: activate it"
         if response.success:
             self._interfaces.abort("canceled by the service ~/cancel")
         return response
@@ -203,7 +203,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         assert self._session is not None
         try:
             self._publish(self._session.clear_fault(self._now()))
-            response.success, response.message = True, "active: the arm holds where it is"
+            response.success, response.message = True, "active: holding the present position"
         except RobotDynamicsError as error:
             response.success, response.message = False, str(error)
         return response
@@ -217,7 +217,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         return response
 
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
-        """Check changes, and apply those to the session; all of them or none."""
+        """Check the changes and apply them to the session; if one is invalid, none is applied."""
         try:
             too_late = "" if self._session is None else _CONFIGURED
             values = check_changes(parameters.ALL, self.values, changes, too_late)

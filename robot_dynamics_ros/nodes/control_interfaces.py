@@ -31,7 +31,7 @@ from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.nodes.conversions import stamp, to_array, trajectory_point
 from robot_dynamics_ros.nodes.node_program import NodeProgram
 
-try:  # comes with ROS distributions, and is on no package index
+try:  # part of ROS distributions, not available on PyPI
     from control_msgs.action import FollowJointTrajectory
     from control_msgs.msg import JointTrajectoryControllerState
 except ImportError:
@@ -40,28 +40,28 @@ else:
     INSTALLED = True
 
 ABSENT = (
-    "control_msgs is not installed: there is no ~/follow_joint_trajectory (for MoveIt) and no ~/controller_state. "
-    "Cure: install ros-$ROS_DISTRO-control-msgs where you want them"
+    "control_msgs is not installed: ~/follow_joint_trajectory (for MoveIt) and ~/controller_state are not available. "
+    "Cure: install ros-$ROS_DISTRO-control-msgs if you need them"
 )
 
 
 class ControlInterfaces:
     """Action server and state publisher of a configured node; without control_msgs they do nothing.
 
-    An inactive node refuses goals. An active one accepts each goal, and aborts at once one that cannot be followed:
-    in ROS 2 a refused goal has no result to give the reason. A goal's execution in the sense of rclpy, a callback that
-    returns the result, is deferred to its end, so that no callback waits meanwhile.
+    An inactive node rejects goals. An active node accepts every goal and aborts those that it cannot follow, because
+    a rejected goal has no result that could state the reason. rclpy's execute callback, which returns the result, is
+    called when the goal has ended, so that no callback blocks while the goal is active.
 
     Attributes
     ----------
     tolerances
-        Those of goals to come that ask for none.
+        Default tolerances of goals that are received later.
     """
 
     def __init__(
         self, node: NodeProgram, session: ControllerSession, outputs: ControllerOutputs, tolerances: Tolerances
     ) -> None:
-        """``tolerances`` are those of goals that ask for none."""
+        """``tolerances`` apply to goals that request none."""
         self._node, self._session, self._outputs = node, session, outputs
         self._names = session.robot.joint_names
         self._monitor_rate, publish_rate = ACTION_MONITOR_RATE.read(node.values), STATE_PUBLISH_RATE.read(node.values)
@@ -85,19 +85,19 @@ class ControlInterfaces:
         self._state.joint_names = list(self._names)
 
     @property
-    def owe_results(self) -> bool:
-        """True if the executor has still to send results of goals."""
+    def results_pending(self) -> bool:
+        """True if results of goals have not been sent yet."""
         return bool(self._ended)
 
     def check(self) -> None:
-        """Judge the goal and publish the state; to be called after each cycle, and regularly without cycles."""
+        """Check the goal and publish the state. Call this after each cycle, and periodically if there are none."""
         if self._goal is not None:
             self._report(*self._goal, self._goal[1].check(time.monotonic()))
         if INSTALLED and self._session.controller is not None:
             self._publish_state(self._session.controller)
 
     def abort(self, why: str) -> None:
-        """Abort the present goal, if there is one."""
+        """Abort the active goal, if any; ``why`` is the error string of its result."""
         if self._goal is not None:
             self._report(*self._goal, aborted(why))
 
@@ -108,7 +108,7 @@ class ControlInterfaces:
             self._node.destroy_publisher(self._publisher)
 
     def _publish_state(self, controller: Controller) -> None:
-        """Publish the last cycle if it is new, due and subscribed to."""
+        """Publish the state of the last cycle if it is new, due, and has subscribers."""
         command = controller.command
         if command is None or controller.cycles == self._cycles:
             return
@@ -123,16 +123,16 @@ class ControlInterfaces:
             message.feedback = trajectory_point((q, qd))
             message.error = trajectory_point((desired.q - q, desired.qd - qd))
         message.output.effort = to_array(command.effort)
-        if hasattr(message, "speed_scaling_factor"):  # control_msgs 5.3.0 on (Jazzy)
+        if hasattr(message, "speed_scaling_factor"):  # since control_msgs 5.3.0 (Jazzy)
             message.speed_scaling_factor = controller.speed_scaling
         self._publisher.publish(message)
 
-    # A goal, from its request to its result
+    # Goals
 
     def _decide(self, goal: Any) -> GoalResponse:
         if self._session.controller is not None:
             return GoalResponse.ACCEPT
-        self._node.get_logger().error("goal refused: the node is not active. Cure: activate it")
+        self._node.get_logger().error("goal rejected: the node is not active. Cure: activate it")
         return GoalResponse.REJECT
 
     def _accept(self, handle: Any) -> None:
@@ -164,7 +164,7 @@ class ControlInterfaces:
         return CancelResponse.ACCEPT
 
     def _report(self, handle: Any, execution: GoalExecution | None, event: GoalEvent) -> None:
-        """Publish the progress of a goal; let rclpy send its result if it has ended."""
+        """Publish feedback of a goal; if the goal has ended, have rclpy send its result."""
         if event.progress is not None:
             handle.publish_feedback(self._feedback(handle, event.progress))
         if event.ending is None or event.outcome is None:
@@ -177,7 +177,7 @@ class ControlInterfaces:
         handle.execute()
 
     def _result(self, handle: Any) -> Any:
-        """Set the goal's final status, and return the result."""
+        """Set the final status of the goal and return its result."""
         event = self._ended.pop(bytes(handle.goal_id.uuid))
         assert event.ending is not None and event.outcome is not None
         {
@@ -195,16 +195,16 @@ class ControlInterfaces:
         if progress.measured is not None and progress.error is not None:
             feedback.actual = trajectory_point(progress.measured, progress.seconds)
             feedback.error = trajectory_point(progress.error, progress.seconds)
-        if hasattr(feedback, "index"):  # control_msgs 6.3.0 on (Kilted)
+        if hasattr(feedback, "index"):  # since control_msgs 6.3.0 (Kilted)
             points = handle.request.trajectory.points
             feedback.index = min(bisect_right(points, progress.seconds, key=_seconds), len(points) - 1)
         return feedback
 
 
 def _serialized_trajectory(goal: Any) -> bytes:
-    """Return a goal as a message of ~/joint_trajectory; JointNamesError if it has multi-degree-of-freedom joints."""
+    """Return the goal's trajectory in CDR; JointNamesError if it has multi-DOF joints or component tolerances."""
     if goal.multi_dof_trajectory.joint_names or goal.component_path_tolerance or goal.component_goal_tolerance:
-        raise JointNamesError("no joint here has several degrees of freedom; give trajectory and its tolerances alone")
+        raise JointNamesError("the robot has no multi-DOF joints; give only trajectory and its joint tolerances")
     check_size(len(goal.trajectory.points), len(goal.trajectory.joint_names))
     data: bytes = serialize_message(goal.trajectory)
     return data

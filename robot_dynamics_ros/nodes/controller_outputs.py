@@ -1,4 +1,4 @@
-"""Outputs of the controller: commands, states, diagnostics and the log of its transitions."""
+"""Publishers of the controller: commands, states and diagnostics; and the log of its mode transitions."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ _RECORDED = {topic if topic == "joint_states" else f"~/{topic}": kind for topic,
 }
 _NONE: Array = np.empty(0)
 _MAX_DEADLINE = 3600.0  # s
-_DISCOVERY_TIME = 3.0  # s from the activation on
+_DISCOVERY_TIME = 3.0  # s after activation
 
 
 class ControllerOutputs:
-    """Topics of a configured controller, except /diagnostics and those of control_msgs."""
+    """Publishers of a configured controller, except those of /diagnostics and of control_msgs types."""
 
     def __init__(self, node: NodeProgram, session: ControllerSession, longest_gap: float, box: BlackBox) -> None:
-        """``longest_gap``: time (s) between two effort_commands, offered as deadline and lease; inf: none."""
+        """``longest_gap``: longest time (s) between effort_commands, offered as QoS deadline and lease; inf: none."""
         overridable = QoSOverridingOptions.with_default_policies()
         heartbeat = QoSOverridingOptions([*overridable.policy_kinds, QoSPolicyKind.DEADLINE])
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         if longest_gap < _MAX_DEADLINE:
             reliable.deadline = reliable.liveliness_lease_duration = Duration(seconds=longest_gap)
-            # Manual liveliness would repeat the deadline, for another 12 us a cycle.
+            # The deadline already detects silence; manual liveliness would cost 12 us more in each cycle.
             reliable.liveliness = LivelinessPolicy.AUTOMATIC
         self._node, self._session, self._box = node, session, box
         self._effort_commands = node.create_publisher(
@@ -74,10 +74,10 @@ class ControllerOutputs:
         self._effort_writer = EffortWriter(len(names))
         self._command_state_writer = JointStateWriter(names, numbered=True)
         self._state_writer = JointStateWriter(names)
-        self._unfinished: deque[Iterator[bytes]] = deque()  # trajectories with effort
+        self._unfinished: deque[Iterator[bytes]] = deque()  # trajectories whose effort is being computed
 
     def publish(self, output: Output) -> None:
-        """Publish a command, and what belongs to it."""
+        """Publish the command, its desired state, the external torque, and trajectories with effort."""
         command = output.command
         if command is not None:
             data = self._effort_writer.write(command.effort)
@@ -103,12 +103,12 @@ class ControllerOutputs:
             self.follow(output.followed)
 
     def follow(self, followed: Followed) -> None:
-        """Compute a trajectory with effort, for a joint_trajectory_controller that adds it, where anybody takes it."""
+        """Start to compute the feedforward effort of a trajectory if ~/joint_trajectory_with_effort has subscribers."""
         if self._trajectories_with_effort.get_subscription_count() > 0:
             self._unfinished.append(self._with_effort(followed))
 
     def _with_effort(self, followed: Followed) -> Iterator[bytes]:
-        """Yield nothing in each cycle until the message is ready, a part of which each cycle computes."""
+        """Yield b"" in each cycle, which computes a part of the trajectory, and at the end the serialized message."""
         controller = self._session.controller
         assert controller is not None
         settings, drops = controller.settings, controller.dropped_trajectories
@@ -126,7 +126,7 @@ class ControllerOutputs:
             self._node.log.error(f"~/joint_trajectory_with_effort: {error}")
 
     def configuration(self, text: str) -> None:
-        """Publish the robot and the parameters, for recorders."""
+        """Publish the robot and the parameters on ~/configuration, for recordings."""
         data = serialize_message(String(data=text))
         self._configuration.publish(data)
         self._box.add("~/configuration", data)
@@ -148,12 +148,12 @@ class ControllerOutputs:
 
 
 class ControllerReport:
-    """Publisher of /diagnostics, and log of every transition.
+    """Publisher of /diagnostics, which also logs every mode transition.
 
     Attributes
     ----------
     box
-        Recorder of what is published, which writes a bag after a fault; None while there is none.
+        Black box that records the messages and writes a bag after a fault; None if the node is not configured.
     """
 
     def __init__(self, node: NodeProgram) -> None:
@@ -164,37 +164,37 @@ class ControllerReport:
         self.begin()
 
     def begin(self) -> None:
-        """Count from zero, as a controller that starts now."""
+        """Reset the counts and times when the controller is activated."""
         self._since = time.monotonic()
         self._status = StatusReport(self._since)
 
     def end(self) -> None:
-        """Forget box and publishers, as a node that is cleaned up."""
+        """Drop the black box and the list of other publishers when the node is cleaned up."""
         self.box, self._others = None, ""
 
     def check_publishers(self) -> str:
-        """Return a warning about other publishers of topics that shall have one, or ""; log each change."""
+        """Return a warning if a topic has other publishers than it should, else ""; log each change."""
         before, self._others = self._others, other_publishers(self._node)
         if self._others != before:
             self._node.warn(self._others or "effort_commands and joint_states have one publisher each again")
         return self._others
 
     def events(self, session: ControllerSession, output: Output) -> None:
-        """Log notes, and log and publish changes of mode; the stop on deactivation is only logged."""
+        """Log notes; log and publish mode transitions. The stop on deactivation is only logged."""
         for note in output.notes:
             self._node.log.note(note)
         for transition in output.transitions:
             service = f"{self._node.get_fully_qualified_name()}/clear_fault"
             cure = f"`ros2 service call {service} std_srvs/srv/Trigger`, or fault_reset: auto"
             self._node.log.note(in_words(transition, cure))
-            if transition.fault.cause is Cause.DEACTIVATED:  # no fault, and the motion that it ends may be complete
+            if transition.fault.cause is Cause.DEACTIVATED:  # not a fault
                 continue
             if self.box is not None and transition.before is Mode.ACTIVE:
                 self.box.fault()
             self._send(self._controller_status(session, transition), session.robot.name)
 
-    def regularly(self, session: ControllerSession | None, obstacle: str) -> None:
-        """Publish the status: that of the controller, or what prevents the next state of the node, if anything does."""
+    def publish_status(self, session: ControllerSession | None, obstacle: str) -> None:
+        """Publish the status of the controller; if it is not active, ``obstacle`` is the reason, empty for none."""
         if session is not None:
             self.check_publishers()
         if self.box is not None:
@@ -230,7 +230,7 @@ class ControllerReport:
 
 
 def black_box(node: NodeProgram) -> BlackBox:
-    """Return the recorder of the node's inputs and outputs."""
+    """Return the black box that records the node's inputs and outputs."""
     directory = BLACK_BOX_DIRECTORY.read(node.values)
     return BlackBox(
         {topic: (node.resolve_topic_name(topic), kind) for topic, kind in _RECORDED.items()},
@@ -242,29 +242,29 @@ def black_box(node: NodeProgram) -> BlackBox:
 
 
 def discovery_error(node: Node, topic: str, seconds: float) -> str:
-    """Return cause and cure if ``topic`` has publishers and nothing was received in so many seconds, else ""."""
+    """Return error and cure if ``topic`` has publishers but no message was received in ``seconds``, else ""."""
     publishers = node.count_publishers(topic)
     if seconds < _DISCOVERY_TIME or publishers == 0:
         return ""
     name = node.resolve_topic_name(topic)
     return (
-        f"{name} has {publishers} {'publisher' if publishers == 1 else 'publishers'}, but nothing has come in "
-        f"{seconds:.0f} s. Cure: see that it publishes (`ros2 topic hz {name}`); where this node was killed before "
-        "(kill -9), the shared memory between the two may be broken: end this node in order and start it again, else "
-        "start the publisher again, too"
+        f"{name} has {publishers} {'publisher' if publishers == 1 else 'publishers'}, but no message was received in "
+        f"{seconds:.0f} s. Cure: check that it publishes (`ros2 topic hz {name}`); if this node was killed before "
+        "(kill -9), the shared memory between the two nodes may be broken: stop this node with Ctrl-C and start it "
+        "again; if that does not help, restart the publisher, too"
     )
 
 
 def other_publishers(node: Node) -> str:
-    """Return cause and cure if others publish effort_commands, or more than one joint_states, else ""."""
+    """Return error and cure if effort_commands or joint_states has more than one publisher, else ""."""
     texts, me = [], node.get_fully_qualified_name()
     for topic in ("effort_commands", "joint_states"):
-        if node.count_publishers(topic) < 2:  # takes a tenth of the time of the names
+        if node.count_publishers(topic) < 2:  # ten times faster than reading the names
             continue
         infos = node.get_publishers_info_by_topic(topic)
         names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)
-        if len(names) > 1:  # discovery counts a publisher before its name is known
+        if len(names) > 1:  # a publisher is counted before its name is discovered
             if me in names:
                 names.remove(me)
-            texts.append(f"{node.resolve_topic_name(topic)} is to have one publisher, others are {', '.join(names)}")
-    return f"{'; '.join(texts)}. Cure: end all but one publisher of each" if texts else ""
+            texts.append(f"{node.resolve_topic_name(topic)} must have one publisher, others are {', '.join(names)}")
+    return f"{'; '.join(texts)}. Cure: stop all but one publisher of each topic" if texts else ""

@@ -18,7 +18,7 @@ from robot_dynamics_ros.kernels.types import Array
 
 
 def message_class(kind: str) -> Any:
-    """Return the class of ``sensor_msgs/msg/JointState`` and the like; BagError if its package is not installed."""
+    """Return the class of a message type such as ``sensor_msgs/msg/JointState``; BagError if it is not installed."""
     package, _, name = kind.partition("/msg/")
     try:
         if not (package.isidentifier() and name.isidentifier()):  # a bag may contain any text
@@ -26,28 +26,28 @@ def message_class(kind: str) -> Any:
         return getattr(import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):
         cure = f"install {package}, or leave the topic out"
-        raise BagError(f"message type {kind}: not installed here. Cure: {cure}") from None
+        raise BagError(f"message type {kind} is not installed. Cure: {cure}") from None
 
 
 def nanoseconds(stamp: Time) -> int:
-    """Return a stamp as one integer: floats would lose the last digits of today's dates."""
+    """Return a stamp in nanoseconds. A float would not resolve nanoseconds of the current date."""
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
 def stamp(nanoseconds: int) -> Time:
-    """Return the message of a time in nanoseconds."""
+    """Return a time in nanoseconds as a message."""
     return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
 
 
 def to_array(values: Array) -> array[float]:
-    """Return what rclpy assigns fastest to a float64[] field."""
+    """Return the values as an ``array.array``, which rclpy assigns fastest to a float64[] field."""
     return array("d", values.tobytes())
 
 
 def trajectory_point(motion: Iterable[Array | None], seconds: float = 0.0) -> JointTrajectoryPoint:
-    """Return a point of position, velocity, acceleration and effort (n,), or the first of them.
+    """Return a trajectory point from position, velocity, acceleration and effort, each (n,), in this order.
 
-    Fields that are None stay empty; ``seconds`` is time_from_start.
+    ``motion`` may end early, and fields that are None stay empty; ``seconds`` is time_from_start.
     """
     point = JointTrajectoryPoint()
     for field, values in zip(("positions", "velocities", "accelerations", "effort"), motion, strict=False):
@@ -58,7 +58,7 @@ def trajectory_point(motion: Iterable[Array | None], seconds: float = 0.0) -> Jo
 
 
 def trajectory_message(points: TrajectoryPoints) -> JointTrajectory:
-    """Return the message of points, with stamp 0: it starts on arrival."""
+    """Return the points as a message with stamp 0, so that the trajectory starts when it is received."""
     tables = points.positions, points.velocities, points.accelerations, points.effort
     message = JointTrajectory()
     message.joint_names = list(points.joint_names)
@@ -72,8 +72,7 @@ def trajectory_message(points: TrajectoryPoints) -> JointTrajectory:
 def diagnostics_message(at: Time, name: str, hardware_id: str, status: Status) -> DiagnosticArray:
     """Return a status as a message.
 
-    By convention ``name`` is "<node name>: <part>" and ``hardware_id`` the robot's name (REP 107 and
-    diagnostic_updater).
+    ``name`` is "<node name>: <component>" and ``hardware_id`` the robot's name, as REP 107 and diagnostic_updater do.
     """
     message = DiagnosticArray()
     message.header.stamp = at

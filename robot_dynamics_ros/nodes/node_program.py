@@ -1,7 +1,7 @@
-"""Base class of the nodes, with parameters, a bounded log and an orderly end; and the process that runs one.
+"""Base class of the nodes (parameters, rate-limited log, orderly shutdown), and the process that runs a node.
 
-Parameters are typed dynamically, because rclpy refuses `5` for a double and gives `[]` no type; `kinds` checks each
-value, elements of lists included, when it is read.
+Parameters are typed dynamically, because rclpy rejects `5` for a double and does not infer a type for `[]`; the
+classes of ``parameters.kinds`` check each value when it is read.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from robot_dynamics_ros.parameters import EXECUTOR
 from robot_dynamics_ros.parameters.file import file_parameters, misspelt
 from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, Values, When, WholeNumber
 
-_LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in that time
+_LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in this time
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SEND_TIMEOUT = 0.5  # s
-_CHECK_PERIOD, _DELAY, _BACKLOG, _RELIEF = 0.1, 0.2, 10, 10.0  # s, s, callbacks, s
-_DISCOVERY_TIME = 1.0  # s; Fast DDS 3.2 may crash or hang in a participant that ends while others discover it
+_CHECK_PERIOD, _DELAY, _BACKLOG, _REPLACEMENT_TIME = 0.1, 0.2, 10, 10.0  # s, s, callbacks, s
+_DISCOVERY_TIME = 1.0  # s; a Fast DDS 3.2 participant may crash or hang if it ends while others discover it
 _WHEN: dict[When, str] = {
     "start": "Read once, when the process starts",
     "configure": "Takes effect when the node is configured",
@@ -48,25 +48,25 @@ _WHEN: dict[When, str] = {
 
 
 class NodeProgram(Node):
-    """Node that ``run`` runs until it is done.
+    """Base class of the nodes, which ``run`` executes until ``done``.
 
     Attributes
     ----------
     values
-        Present values of the parameters; None for a deleted one.
+        Present values of the parameters by name; None for a deleted one.
     log
-        Logger for what the content of messages causes.
+        Rate-limited logger, for events that received messages cause.
     done
         True if the process shall end.
     error
-        Reason why it ends with exit code 1; None if it does not.
+        Error with which the process ends with exit code 1; None for exit code 0.
     """
 
     done = False
     error: RobotDynamicsError | None = None
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]] = (), **options: Any) -> None:
-        """``options`` are those of rclpy's Node, as namespace and parameter_overrides."""
+        """``options`` are keyword arguments of ``rclpy.node.Node``, such as namespace and parameter_overrides."""
         super().__init__(name, **options)
         declare(self, *parameters)
         self.values: Values = lambda name: self.get_parameter_or(name).value
@@ -77,13 +77,13 @@ class NodeProgram(Node):
         return int(self.get_clock().now().nanoseconds)
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Timer:
-        """Create a timer (s) that continues while simulated time stands still."""
+        """Create a timer on the steady clock with a period (s); it does not depend on simulated time."""
         return self.create_timer(period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
 
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> None:
-        """Run callbacks until ``condition`` holds, for ``timeout`` (s) at most.
+        """Run callbacks until ``condition()`` is true, or for ``timeout`` (s).
 
-        In a callback only those of other callback groups run.
+        If this is called in a callback, only callbacks of other callback groups run.
         """
         end, executor = time.monotonic() + timeout, self.executor
         own = SingleThreadedExecutor(context=self.context)
@@ -95,12 +95,12 @@ class NodeProgram(Node):
         own.shutdown()
 
     def warn(self, warning: str | None) -> None:
-        """Log a warning, if there is one."""
+        """Log a warning unless it is None."""
         if warning is not None:
             self.get_logger().warning(warning)
 
     def fail(self, error: RobotDynamicsError) -> None:
-        """End with this error and exit code 1; an exception in a callback would end with a traceback."""
+        """End the process with this error and exit code 1. An exception in a callback would print a traceback."""
         self.error, self.done = error, True
 
     def close(self) -> None:
@@ -108,35 +108,35 @@ class NodeProgram(Node):
 
     @property
     def unsent(self) -> bool:
-        """True if callbacks must run on after ``close`` to send messages."""
+        """True if callbacks must be run after ``close`` because messages have not been sent yet."""
         return False
 
 
 class BoundedLog:
-    """Logger that writes at most ten lines of one kind a second, with a count of those left out.
+    """Logger that writes at most ten lines of one kind per second, and counts those that it omits.
 
-    Lines are of one kind if they are the same up to the first colon. rclpy's own throttle takes a quarter of a
-    millisecond also for a line that it leaves out.
+    Lines are of one kind if they are the same up to the first colon. rclpy's own throttling takes a quarter of a
+    millisecond for each line, written or omitted.
     """
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
-        self._kinds: dict[str, tuple[float, int, int]] = {}  # begin of a period (s), lines, lines left out
+        self._kinds: dict[str, tuple[float, int, int]] = {}  # begin of a period (s), lines, omitted lines
 
     def info(self, message: str) -> None:
         """Log information."""
         self.note(Note(OK, message))
 
     def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log a warning, or only one in so many seconds if that is more than 0."""
+        """Log a warning; at most one per ``throttle_duration_sec`` if that is positive."""
         self.note(Note(WARN, message, throttle_duration_sec))
 
     def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log an error, or only one in so many seconds if that is more than 0."""
+        """Log an error; at most one per ``throttle_duration_sec`` if that is positive."""
         self.note(Note(ERROR, message, throttle_duration_sec))
 
     def note(self, note: Note) -> None:
-        """Log a note, unless there has been enough of its kind."""
+        """Log a note unless the limit of its kind is reached."""
         period, most = (note.period, 1) if note.period > 0.0 else (_LOG_PERIOD, _MAX_LINES)
         now = time.monotonic()
         begin, lines, left_out = self._kinds.get(note.kind, (now, 0, 0))
@@ -146,8 +146,8 @@ class BoundedLog:
             self._kinds[note.kind] = begin, lines, left_out + 1
             return
         self._kinds[note.kind] = begin, lines + 1, 0
-        text = f"{note.text} (and {left_out} more like it before)" if left_out else note.text
-        if note.level == OK:  # rclpy wants a line of code for each level
+        text = f"{note.text} ({left_out} similar messages omitted)" if left_out else note.text
+        if note.level == OK:  # rclpy allows one level only for each line of code
             self._logger.info(text)
         elif note.level == WARN:
             self._logger.warning(text)
@@ -161,14 +161,13 @@ class BoundedLog:
 def check_changes(
     parameters: Iterable[Parameter[Any]], present: Values, changes: Sequence[RosParameter[Any]], too_late: str
 ) -> Values:
-    """Return the values after ``changes``; RobotDynamicsError names a parameter that cannot be so.
+    """Return the parameter values after ``changes``; RobotDynamicsError for a change that is not allowed.
 
-    ``too_late``: reason why parameters that are read on configuration cannot change now, and the cure; empty if they
-    can.
+    ``too_late`` is the error text for parameters that are read on configuration; empty if they can still be changed.
     """
     changed = {change.name: change.value for change in changes}
     for name, value in changed.items():
-        if value is None:  # rclpy would not allow to set it again
+        if value is None:  # rclpy cannot set a deleted parameter again
             raise RobotDynamicsError(f"parameter {name}: it cannot be deleted. Cure: set it to its default")
     for parameter in parameters:
         if parameter.name in changed:
@@ -179,27 +178,27 @@ def check_changes(
 
 
 def declare(node: Node, *parameters: Parameter[Any]) -> None:
-    """Declare parameters; a bad value in a parameter file stays, and is refused when it is read."""
+    """Declare parameters; an invalid value of a parameter file is kept and rejected when it is read."""
     for parameter in parameters:
         descriptor = _descriptor(parameter)
         try:
             node.declare_parameter(parameter.name, parameter.default, descriptor)
         except InvalidParameterValueException:
-            # rclpy refuses doubles outside of a range; the node shall start, name the parameter and wait.
+            # rclpy rejects doubles out of range here; the node shall start and report the parameter instead.
             descriptor.floating_point_range, descriptor.integer_range = [], []
             node.declare_parameter(parameter.name, parameter.default, descriptor)
-        # rclpy takes an empty list for a list of bytes, or for an unset parameter.
+        # rclpy interprets an empty list as a list of bytes, or as an unset parameter.
         if isinstance(parameter, Numbers | Names) and node.get_parameter(parameter.name).value in (None, []):
             kind = RosParameter.Type.DOUBLE_ARRAY if isinstance(parameter, Numbers) else RosParameter.Type.STRING_ARRAY
             node.set_parameters([RosParameter(parameter.name, kind, [])])
 
 
 def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
-    """Log each misspelt parameter of a command line and its files, with the similar known one."""
+    """Log each unknown parameter of the command line and its files, with the known one that is most similar."""
     names: set[str] = set()
     for option, value in pairwise(arguments):
         if option == "--params-file":
-            with suppress(RobotDynamicsError):  # nothing for this node
+            with suppress(RobotDynamicsError):  # no parameters for this node
                 names.update(file_parameters(value, node.get_fully_qualified_name()))
         elif option in ("-p", "--param"):
             names.add(value.partition(":=")[0].rpartition(":")[2])
@@ -209,7 +208,7 @@ def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
 
 
 def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
-    """Return the content of `ros2 param describe`; in words what type and range do not express."""
+    """Return the content of `ros2 param describe`; constraints that a range does not express are given as text."""
     descriptor = ParameterDescriptor(
         name=parameter.name,
         description=f"{parameter.description}. {_WHEN[parameter.when]}.",
@@ -234,13 +233,14 @@ def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
 
 
 class Interrupted(BaseException):
-    """Signal before the node ran; derived from BaseException so that nobody else catches it."""
+    """Signal during start-up; derived from BaseException so that no ``except Exception`` catches it."""
 
 
 def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None) -> NoReturn:
-    """Run one node until it is done, SIGINT, SIGTERM or a shutdown of the context; then end the process.
+    """Run a node until it is done, on SIGINT or SIGTERM, or until the context is shut down; then exit the process.
 
-    rclpy's own signal handlers would shut the context down before the node could publish its final command.
+    Signal handlers of this function replace those of rclpy, which would shut the context down before the node can
+    publish its final command.
     """
     exit_process(_run(make_node, sys.argv if argv is None else list(argv)))
 
@@ -251,7 +251,7 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal stopped
         first, stopped = not stopped, True
-        if first and not running:  # a second signal must not break off the clean-up
+        if first and not running:  # a second signal must not interrupt the clean-up
             raise Interrupted
 
     for number in _SIGNALS:
@@ -272,11 +272,11 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
         error = raised
     finally:
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # until the end: the interpreter takes a while
+            signal.signal(number, signal.SIG_IGN)  # until the process has ended, which takes the interpreter a while
         if node is not None and rclpy.ok():
             node.close()
             if running:
-                spinner.send_the_rest()
+                spinner.send_pending()
         rclpy.try_shutdown()
     error = error or (node.error if node is not None else None)
     if error is not None:
@@ -289,16 +289,16 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
 def _initialize(arguments: list[str]) -> None:
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:  # the base of rclpy's errors of arguments; it names the file and the line
+    except RuntimeError as error:  # base class of rclpy's argument errors; the text names file and line
         cause = " ".join(str(error).split())
         raise RobotDynamicsError(f"ROS arguments: {cause}. Cure: correct the parameter file or argument") from error
 
 
 def make_executor(kind: str = "auto", context: Context | None = None) -> Executor:
-    """Return an executor of the kind that EXECUTOR names.
+    """Return an executor; ``kind`` is a value of the parameter EXECUTOR.
 
-    rclpy has the events executor from Jazzy on: a third of the processor time, half the jitter. Raises
-    RobotDynamicsError if it is requested and missing.
+    "auto" selects the events executor if rclpy has it (since Jazzy), as it needs less processor time and has less
+    jitter. Raises RobotDynamicsError if "events" is requested and rclpy does not have it.
     """
     if kind == "single_threaded":
         return SingleThreadedExecutor(context=context)
@@ -307,36 +307,36 @@ def make_executor(kind: str = "auto", context: Context | None = None) -> Executo
     except ImportError as error:
         if kind == "events":
             raise RobotDynamicsError(
-                f"parameter {EXECUTOR.name}: this rclpy has no events executor. Cure: auto"
+                f'parameter {EXECUTOR.name}: this rclpy has no events executor. Cure: set it to "auto"'
             ) from error
         return SingleThreadedExecutor(context=context)
     return EventsExecutor(context=context)
 
 
 def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
-    """Run the next callback, or those that are ready; wait at most ``timeout`` (s) for one.
+    """Run the callbacks that are ready; wait at most ``timeout`` (s) for the first one. Their errors are logged.
 
-    rclpy itself raises ValueError for a negative time on /clock and, in Jazzy, RuntimeError for a request of a
-    lifecycle transition that the state does not have: no client may end a node in that way.
+    rclpy raises ValueError for a negative time on /clock and, in Jazzy, RuntimeError for a request of an invalid
+    lifecycle transition. Such messages must not end the node.
     """
     try:
         executor.spin_once(timeout_sec=timeout)
     except (RuntimeError, ValueError) as error:
-        calls = traceback.extract_tb(error.__traceback__, limit=-3)  # to format all takes 10 ms
+        calls = traceback.extract_tb(error.__traceback__, limit=-3)  # formatting the whole traceback takes 10 ms
         place = ", ".join(f"{call.filename}:{call.lineno} in {call.name}" for call in calls)
         node.log.error(f"a callback failed: {error}; {place}", throttle_duration_sec=1.0)
 
 
 class Spinner:
-    """Executor of one node, with a bound on what waits.
+    """Executor of one node whose queue stays bounded.
 
-    rclpy's events executor keeps an event for each message that came, however many. Where it falls behind, the
-    single-threaded one, for which the middleware keeps a few messages a topic, replaces it for ten seconds.
+    rclpy's events executor queues an event for every message, without limit. If it falls behind, the single-threaded
+    executor replaces it for ten seconds: there the queues of the middleware, of a few messages per topic, apply.
 
     Parameters
     ----------
     kind
-        Executor as EXECUTOR names it; RobotDynamicsError if it is missing.
+        Value of the parameter EXECUTOR. Raises RobotDynamicsError if rclpy does not have this executor.
     """
 
     def __init__(self, node: NodeProgram, kind: str) -> None:
@@ -352,36 +352,36 @@ class Spinner:
 
     def _begin_check(self) -> None:
         self._since, self._callbacks = time.monotonic(), 0
-        self._check = self._executor.create_task(lambda: None)  # done after what waits now
+        self._check = self._executor.create_task(lambda: None)  # done after the callbacks that are queued now
 
     def spin_once(self, timeout: float) -> None:
-        """Run the next callback; wait at most ``timeout`` (s) for one."""
+        """Run the callbacks that are ready; wait at most ``timeout`` (s) for the first one."""
         spin_once(self._executor, self._node, timeout)
         if not self._keeps_events:
             return
         passed, self._callbacks = time.monotonic() - self._since, self._callbacks + 1
         if self._replaced:
-            if passed > _RELIEF:
+            if passed > _REPLACEMENT_TIME:
                 self._executor.shutdown()
                 self._use("events")
         elif self._check.done():
             if passed > _CHECK_PERIOD:
                 self._begin_check()
-        # Not for one long callback; and not before an action's result is sent, which would be lost.
+        # One long callback is no backlog. A replacement before an action's result is sent would lose the result.
         elif passed > _DELAY and self._callbacks > _BACKLOG and not self._node.unsent:
             self._node.log.warning(
-                f"more messages come than can be read: the single-threaded executor reads them for {_RELIEF:g} s. "
-                "Cure: find who sends them (ros2 topic hz), or give the node more of the processor"
+                "more messages are received than the node can process: using the single-threaded executor for "
+                f"{_REPLACEMENT_TIME:g} s. Cure: find the publisher (ros2 topic hz), or give the node more CPU time"
             )
             self._executor.shutdown()
             self._use("single_threaded")
 
-    def send_the_rest(self) -> None:
-        """Run callbacks until the node has sent its last messages, for half a second at most."""
+    def send_pending(self) -> None:
+        """Run callbacks until the node has sent its last messages, or for half a second."""
         if not self._node.unsent:
             return
         end = time.monotonic() + _SEND_TIMEOUT
         while self._node.unsent and time.monotonic() < end:
             spin_once(self._executor, self._node, 0.1)
-        for _ in range(3):  # the last of these callbacks schedule work for the next rounds
+        for _ in range(3):  # the last callbacks schedule more work
             spin_once(self._executor, self._node, 0.01)

@@ -1,4 +1,4 @@
-"""Player node: publishes the serialized messages of a bag once, at the pace of their arrival."""
+"""Player node: publishes the messages of a bag once, with the timing with which they were received."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from robot_dynamics_ros.nodes.conversions import message_class
 from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
 
-INPUT = Text("input", "", "The bag: its folder, or one of its files", when="start")
-RATE = Number("rate", 1.0, "How many times faster than it was recorded", POSITIVE, when="start")
-TOPICS = Names("topics", [], "The topics to play; empty: all whose message type is installed", when="start")
-LISTENERS = Names("listeners", [], "Names of the nodes that must listen before it begins", when="start")
+INPUT = Text("input", "", "Path of the bag: its folder, or one of its files", when="start")
+RATE = Number("rate", 1.0, "Playback rate; 2.0 is twice as fast as recorded", POSITIVE, when="start")
+TOPICS = Names("topics", [], "Topics to play; empty: all whose message type is installed", when="start")
+LISTENERS = Names("listeners", [], "Names of nodes that must have subscribed before playback begins", when="start")
 
 ALL: tuple[Parameter[Any], ...] = (INPUT, RATE, TOPICS, LISTENERS)
 
 _SETTLING_TIME = 1.0  # s
-_ACKNOWLEDGE_TIMEOUT = 5.0  # s; Fast DDS asks its readers every 3 s
+_ACKNOWLEDGE_TIMEOUT = 5.0  # s; the heartbeat period of Fast DDS is 3 s
 
 
 class PlayerNode(NodeProgram):
-    """Node that plays as soon as its subscribers are connected and none has been added for a second, and then ends.
+    """Node that plays a bag once all subscribers are connected and none has been added for a second, and then ends.
 
-    Latched topics are latched again. Messages that are late by the steady clock are sent at once.
+    Topics that were recorded as latched (transient local) are published as latched. Messages that are late by the
+    steady clock are published at once.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__("player", ALL, **options)
         if not INPUT.read(self.values):
-            raise BagError("player: nothing to do. Cure: set the parameter input")
+            raise BagError("parameter input: it is empty. Cure: set it to the path of a bag")
         self._rate = RATE.read(self.values)
         self._listeners = set(LISTENERS.read(self.values))
         with warnings.catch_warnings(record=True) as caught:
@@ -49,14 +50,14 @@ class PlayerNode(NodeProgram):
         self._connected: list[tuple[int, int]] = []
         self._since = time.monotonic()
         self._ended = threading.Event()
-        self._player = threading.Thread(target=self._play)  # inputs must not delay outputs
+        self._player = threading.Thread(target=self._play)  # callbacks must not delay messages
         self.create_timer(0.1, self._play_when_connected)
 
     def _make_publishers(self, topics: list[str]) -> dict[str, Any]:
         missing = [topic for topic in topics if topic not in self._bag.topics]
         if missing:
             there = ", ".join(self._bag.topics)
-            raise BagError(f"{self._bag.path}: no topic {', '.join(missing)}. Cure: name some of {there}")
+            raise BagError(f"{self._bag.path}: no topic {', '.join(missing)}. Cure: choose from {there}")
         publishers = {}
         for topic in topics or self._bag.topics:
             try:
@@ -64,16 +65,14 @@ class PlayerNode(NodeProgram):
             except BagError as error:
                 if topics:
                     raise
-                self.get_logger().warning(f"{topic} is left out: {error}")
+                self.get_logger().warning(f"{topic} is not played: {error}")
                 continue
             qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
             if topic in self._bag.latched:
                 qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
             publishers[topic] = self.create_publisher(kind, topic, qos)
         if not publishers:
-            raise BagError(
-                f"{self._bag.path}: no topic to play. Cure: record some whose message types are installed here"
-            )
+            raise BagError(f"{self._bag.path}: no topic to play. Cure: install the packages of its message types")
         return publishers
 
     def _play_when_connected(self) -> None:
@@ -90,7 +89,7 @@ class PlayerNode(NodeProgram):
         if connected != self._connected:
             self._connected, self._since = connected, time.monotonic()
         if missing := self._listeners - names:
-            self.get_logger().info(f"waiting for {', '.join(sorted(missing))} to listen", throttle_duration_sec=5.0)
+            self.get_logger().info(f"waiting for {', '.join(sorted(missing))} to subscribe", throttle_duration_sec=5.0)
         elif time.monotonic() - self._since < _SETTLING_TIME:
             return
         elif unmatched and self._listeners:
@@ -108,12 +107,12 @@ class PlayerNode(NodeProgram):
             return
         for publisher in self._outlets.values():
             if not publisher.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE_TIMEOUT)):
-                self.get_logger().warning(f"not every subscriber confirmed all of {publisher.topic_name}")
+                self.get_logger().warning(f"{publisher.topic_name}: not every subscriber acknowledged all messages")
         self.get_logger().info(f"played {count} messages")
         self.done = True
 
     def _send_all(self, topics: list[str]) -> int:
-        """Publish each message when it is due; return their number."""
+        """Publish each message when it is due, and return the number of messages."""
         count, first, start = 0, 0, 0.0
         for message in self._bag.messages(topics):
             if count == 0:
@@ -127,7 +126,7 @@ class PlayerNode(NodeProgram):
         return count
 
     def close(self) -> None:
-        """Stop and close the bag."""
+        """Stop playback and close the bag."""
         self._ended.set()
         if self._player.ident is not None:
             self._player.join()

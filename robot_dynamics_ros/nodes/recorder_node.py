@@ -1,4 +1,4 @@
-"""Recorder node: writes the serialized messages of topics to an MCAP bag."""
+"""Recorder node: writes the messages of topics, as received, to an MCAP bag."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from robot_dynamics_ros.nodes.conversions import message_class
 from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
 
-OUTPUT = Text("output", "", "Folder of the bag, which must not exist yet", when="start")
+OUTPUT = Text("output", "", "Folder of the new bag, which must not exist yet", when="start")
 TOPICS = Names(
     "topics",
     [],
-    "The topics to record; robot_description beside a topic joint_states, and configuration and emergency_stop beside "
-    "a topic command_states, are recorded too where they are published",
+    "Topics to record. With a topic joint_states also robot_description, with a topic command_states also "
+    "configuration and emergency_stop of the same namespace are recorded if they are published",
     when="start",
 )
 REPORT = Text(
     "report",
     "json",
-    "How it tells five times a second how many messages it has of each topic: a line of JSON for programs, "
-    "or a line for people, on a terminal only",
+    "Format of the message counts, printed five times a second: a line of JSON on stdout, or on a terminal a line of "
+    "text",
     choices=("json", "line"),
     when="start",
 )
 
 ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS, REPORT)
 
-_DEPTH = 1000  # messages of a topic that wait
-_LAST_MESSAGES = 0.2  # s, for what has come and is not written yet
+_DEPTH = 1000  # queue size of a topic, messages
+_LAST_MESSAGES = 0.2  # s, time to write the messages that are queued at the end
 
 
 class RecorderNode(NodeProgram):
-    """Node that writes what comes on each topic, with the time of arrival, as soon as all topics exist.
+    """Node that records topics with the times of reception. It starts when all topics exist.
 
-    Five times a second it prints the number of messages of each topic, as the parameter report says. Messages that
-    are older than a second are in the file, also if the process is killed.
+    Five times a second it prints the number of messages of each topic, in the format of the parameter ``report``. The
+    file is flushed every second, so that a killed process loses at most the last second.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -56,9 +56,9 @@ class RecorderNode(NodeProgram):
         self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(self.values)]
         self._output = OUTPUT.read(self.values)
         if not self._output or not self._topics:
-            raise BagError("recorder: nothing to do. Cure: set the parameters output and topics")
+            raise BagError("parameters output and topics: one is empty. Cure: set both")
         if Path(self._output).exists():
-            raise BagError(f"{self._output}: it exists. Cure: name another folder by the parameter output")
+            raise BagError(f"{self._output}: it exists already. Cure: set the parameter output to a new folder")
         self._companions = companions(self._topics)
         self._counts = dict.fromkeys(self._topics, 0)
         self._recorded: set[str] = set()
@@ -92,7 +92,7 @@ class RecorderNode(NodeProgram):
         for topic, kind in classes.items():
             self._subscribe(topic, kind)
         self._begin = time.monotonic()
-        self.get_logger().info(f"recording {', '.join(kinds)}; Ctrl-C ends it")
+        self.get_logger().info(f"recording {', '.join(kinds)}; press Ctrl-C to stop")
 
     def _add_companions(self, writer: BagWriter) -> None:
         for topic, kind in self._companions.items():
@@ -103,12 +103,12 @@ class RecorderNode(NodeProgram):
                 self._subscribe(topic, message_class(kind))
 
     def _offers(self, topic: str) -> list[Qos]:
-        """Return the different QoS offers of the publishers of a topic."""
+        """Return the distinct QoS profiles that the publishers of a topic offer."""
         profiles = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
         return list(dict.fromkeys(_offer(profile) for profile in profiles))
 
     def _subscribe(self, topic: str, kind: Any) -> None:
-        """Subscribe reliably and latched if every publisher is, so that all of them match; deep, to lose nothing."""
+        """Subscribe with the strictest reliability and durability that are compatible with all publishers."""
         offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
         qos = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.RELIABLE)
         if any(offer.reliability == ReliabilityPolicy.BEST_EFFORT for offer in offers):
@@ -124,7 +124,7 @@ class RecorderNode(NodeProgram):
         self._counts[topic] += 1
 
     def _save(self, work: Callable[[BagWriter], None]) -> None:
-        """Change the bag, if it is open; on an error end with the reason."""
+        """Call ``work`` with the bag's writer if it is open; a BagError ends the node."""
         if self._writer is None or self.error is not None:
             return
         try:
@@ -133,20 +133,20 @@ class RecorderNode(NodeProgram):
             self.fail(error)
 
     def close(self) -> None:
-        """Finish the bag, and report its content."""
+        """Complete the bag and report its content."""
         self.spin_until(lambda: False, _LAST_MESSAGES if self._writer is not None else 0.0)
         self._save(BagWriter.close)
         if self.error is not None:
             return
         if self._writer is None:
-            self.get_logger().warning(f"nothing recorded: {', '.join(self._topics)} were never all there")
+            self.get_logger().warning(f"nothing recorded: not all of {', '.join(self._topics)} were published")
         elif not self._json:
             lines = [f"{count:10d}  {topic}" for topic, count in self._counts.items()]
             print("\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr)
 
 
 def _offer(profile: QoSProfile) -> Qos:
-    """Return a profile as rosbags has it; both number the policies as rmw does."""
+    """Return a QoS profile in the types of rosbags, which number the policies as rmw does."""
     deadline, lifespan, lease = (
         QosTime(*divmod(duration.nanoseconds, 1_000_000_000))
         for duration in (profile.deadline, profile.lifespan, profile.liveliness_lease_duration)

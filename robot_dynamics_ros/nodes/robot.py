@@ -1,4 +1,4 @@
-"""Nodes of a robot, which comes from parameters or from the latched topic robot_description."""
+"""Base classes of nodes that get their robot from a parameter or from the latched topic robot_description."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _PERIOD = 0.1  # s
 def load_robot(
     node: NodeProgram, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
 ) -> RobotModel:
-    """Return the model and log its warnings; RobotDynamicsError says what is wrong with its files.
+    """Return the robot model and log its warnings; RobotDynamicsError for invalid files.
 
-    ``gravity`` (m/s^2 in the root frame) replaces the dynamics file's if it is not None; ``closes_loops``: True if
-    the node computes kinematic loops.
+    ``gravity`` (m/s^2, in the root frame) replaces that of the dynamics file unless it is None. ``closes_loops`` is
+    True if the node computes kinematic loops; otherwise they are a warning.
     """
     dynamics_file, joints = DYNAMICS_FILE.read(node.values), JOINTS.read(node.values)
     with warnings.catch_warnings(record=True) as caught:
@@ -45,9 +45,9 @@ def load_robot(
         node.get_logger().warning(str(warning.message))
     if model.loops and not closes_loops:
         node.get_logger().warning(
-            f'robot "{model.name}": its {len(model.loops)} loops are open here: torques are those of the tree, as if '
-            "each loop were cut. Cure: give couplings in place of loops, as parallelograms allow; for others compute "
-            "torques in Python, by constrained_inverse_dynamics of robot_dynamics_ros.formulations.constraints"
+            f'robot "{model.name}": this node ignores its {len(model.loops)} kinematic loops: torques are those of the '
+            "tree with each loop cut. Cure: replace loops by couplings, which is possible for parallelograms; for "
+            "other loops compute torques in Python with robot_dynamics_ros.formulations.constraints"
         )
     if not model.friction_parameters.any():
         node.get_logger().info(f'robot "{model.name}": neither URDF nor dynamics file names any joint friction')
@@ -55,16 +55,16 @@ def load_robot(
 
 
 class StillCompilingError(RobotDynamicsError):
-    """Refusal while kernels are compiled in the background."""
+    """Request that cannot be served while kernels are compiled in the background."""
 
 
 class WarmUp:
-    """First run of the kernels, in a thread if they must be compiled.
+    """First run of the kernels, in a background thread if they must be compiled.
 
     Parameters
     ----------
     resume
-        Called by the executor when the kernels are compiled, to do what was refused before.
+        Callback that the executor runs when the kernels are compiled, to repeat the request that was interrupted.
     """
 
     def __init__(self, node: NodeProgram, resume: Callable[[], object]) -> None:
@@ -72,15 +72,15 @@ class WarmUp:
         self._future: Future[object] | None = None
 
     def check(self) -> None:
-        """Raise StillCompilingError while kernels are compiled: numba could load no others meanwhile."""
+        """Raise StillCompilingError while kernels are compiled, because numba cannot load others meanwhile."""
         if self._future is not None and not self._future.done():
             raise StillCompilingError(
-                f"still compiling the dynamics kernels, for {time.monotonic() - self._start:.0f} s so far; the first "
-                "start takes up to a minute. Cure: try again when they are ready"
+                f"compiling the dynamics kernels since {time.monotonic() - self._start:.0f} s; the first start takes "
+                "up to a minute. Cure: try again when they are ready"
             )
 
     def run(self, work: Callable[[], object]) -> None:
-        """Run ``work``; if it compiles, raise StillCompilingError at once and continue in the background."""
+        """Run ``work``. If it compiles kernels, continue in the background and raise StillCompilingError at once."""
         self.check()
         self._start = time.monotonic()
         compiled: SimpleQueue[str] = SimpleQueue()
@@ -108,7 +108,7 @@ class WarmUp:
 
 
 class RobotNode(NodeProgram):
-    """Node that starts as soon as it knows its robot.
+    """Node that starts as soon as its robot is known.
 
     Attributes
     ----------
@@ -128,38 +128,38 @@ class RobotNode(NodeProgram):
         self.start_when_possible()
 
     def description(self) -> str:
-        """Return the last URDF of the topic, else the parameter's."""
+        """Return the URDF last received on the topic, else that of the parameter."""
         return self._latched or ROBOT_DESCRIPTION.read(self.values)
 
     def start_when_possible(self) -> None:
-        """Start unless it has started; called whenever a URDF has come or kernels are compiled."""
+        """Start unless already started. Called when a URDF is received and when kernels are compiled."""
         raise NotImplementedError
 
 
 class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
-    """Lifecycle node that configures and activates itself, if it shall, as soon as it knows its robot.
+    """Lifecycle node that can configure and activate itself as soon as its robot is known.
 
-    A transition calls the method of its name; RobotDynamicsError refuses it.
+    A transition calls the method of its name. It fails if this raises RobotDynamicsError.
 
     Attributes
     ----------
     obstacle
-        What prevents the next transition; empty if nothing does.
+        Reason why the last transition failed; empty if it did not.
     files
-        URDF and dynamics file with which it was configured.
+        Content of the URDF and of the dynamics file with which the node is configured.
     """
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]], autostart: Flag, **options: Any) -> None:
-        """``autostart`` is the parameter that says whether it starts by itself."""
+        """``autostart`` is the parameter that makes the node configure and activate itself."""
         RobotNode.__init__(self, name, parameters, **options)
-        # In a group of their own, so that all else runs on while a transition stops the arm.
+        # A callback group of their own: other callbacks run while a transition stops the arm.
         LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
         self.obstacle = ""
         self.files = "", ""
         self._autostart, self._configured = autostart, False
 
     def configure(self, description: str) -> None:
-        """Prepare for this URDF."""
+        """Prepare the node for this URDF."""
         raise NotImplementedError
 
     def activate(self) -> None:
@@ -171,11 +171,11 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         raise NotImplementedError
 
     def cleanup(self) -> None:
-        """Undo what ``configure`` did."""
+        """Release what ``configure`` has created."""
         raise NotImplementedError
 
     def start_when_possible(self) -> None:
-        """Configure and activate, unless it is configured."""
+        """Configure and activate the node unless it is configured."""
         if self._configured:
             return
         try:
@@ -191,7 +191,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
             self.trigger_activate()
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Log an error and stay unconfigured, or call ``configure``."""
+        """Call ``configure``; on an error log it and stay unconfigured."""
         return self._try(self._configure, "not configured")
 
     def _configure(self) -> None:
@@ -207,7 +207,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         self._configured = True
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Log an error and stay inactive, or call ``activate``."""
+        """Call ``activate``; on an error log it and stay inactive."""
         result = self._try(self.activate, "not activated")
         return super().on_activate(state) if result == TransitionCallbackReturn.SUCCESS else result
 
@@ -239,6 +239,6 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
                 self.get_logger().error(f"{failed}: {error}")
             return TransitionCallbackReturn.FAILURE
         except Exception:
-            self.get_logger().fatal(traceback.format_exc())  # rclpy would not log it
+            self.get_logger().fatal(traceback.format_exc())  # rclpy does not log it
             raise
         return TransitionCallbackReturn.SUCCESS

@@ -1,4 +1,4 @@
-"""Simulation node: a plant that takes efforts and publishes joint_states, with exact stiction."""
+"""Simulation node: a simulated arm with exact stiction that receives effort_commands and publishes joint_states."""
 
 from __future__ import annotations
 
@@ -40,57 +40,57 @@ _TIME = struct.Struct("<iI")
 _CATCH_UP = 0.02  # s
 _MIN_TICK, _MAX_TICK = 0.0005, 0.01  # s
 _REPEAT_PERIOD = 0.02  # s
-_ANSWER_TIMEOUT = 0.5  # s, after which a missing answer is reported
-_MAX_BUSY_TIME = 0.005  # s, after which other callbacks are served
-_RUNNING = "it is read when the simulation starts, and it runs. Cure: start the node again with another value"
+_ANSWER_TIMEOUT = 0.5  # s, after which a missing command is reported
+_MAX_BUSY_TIME = 0.005  # s, after which other callbacks are run
+_RUNNING = "it is read when the simulation starts, which is running. Cure: restart the node with another value"
 
 
 class Pace:
-    """Pace of simulated time, ``factor`` times steady time, as far as the machine can keep it.
+    """Pace of simulated time: ``factor`` times the rate of a steady clock, if the machine is fast enough.
 
-    Times are seconds of a steady clock. A late simulation catches up with at most 20 ms, or one period; the rest is
-    skipped, so that one that is too slow falls behind instead of working without end.
+    Times are seconds of the steady clock. A late simulation catches up on at most 20 ms or one period and skips the
+    rest. A simulation that is slower than requested therefore falls behind and never blocks other callbacks.
 
     Attributes
     ----------
     tick
-        How often to ask (s): a period is a whole number of ticks, or shorter than one.
+        Timer period (s); a simulation period is a whole number of ticks, or shorter than one tick.
     """
 
     def __init__(self, period: float, factor: float, now: float) -> None:
-        """``period`` in simulated seconds, the first of which begins at ``now``; ``factor`` 0: always due."""
+        """``period`` is in simulated seconds; the first one begins at ``now``. With ``factor`` 0 it is always due."""
         interval = period / factor if factor > 0.0 else 0.0
         ticks = max(1, math.ceil(interval / _MAX_TICK))
-        # Timers count whole nanoseconds. Periods that drift against them would come in pairs now and then.
+        # Timers have whole nanoseconds. If periods drifted against ticks, two would sometimes fall into one tick.
         tick = math.ceil(interval / ticks * 1e9 - 0.5) * 1e-9
         self._interval = ticks * tick
         self.tick = max(tick, _MIN_TICK)
         self._next = now + self._interval
 
     def due(self, now: float) -> bool:
-        """Return True if the period's end has come, to the nearest tick."""
+        """Return True if the period has ended, to the nearest tick."""
         return self._interval == 0.0 or now + 0.5 * self.tick >= self._next
 
     def advance(self, now: float) -> float:
-        """Begin the next period; return the seconds of steady time that are skipped."""
+        """Begin the next period and return the steady time (s) that is skipped."""
         skipped = 0.0
         if self._interval > 0.0:
             late = now - self._next - max(_CATCH_UP, self._interval)
-            # Whole periods, so that the next ones stay in step with the ticks.
+            # Skipping whole periods keeps the next ones synchronous with the ticks.
             skipped = max(0, math.ceil(late / self._interval)) * self._interval
         self._next += skipped + self._interval
         return skipped
 
 
 class Lockstep:
-    """Reader of the answer to the last published state: the command that has that state's stamp.
+    """Lockstep with the controller: reads the command that has the stamp of the last published state.
 
     Attributes
     ----------
     waiting
-        True if that state has no answer yet; whoever takes one sets it to False.
+        True if no command for this state has been applied yet; the caller that applies one sets it to False.
     topic
-        Topic of the answers.
+        Topic of the commands.
     """
 
     def __init__(self, joint_names: Sequence[str], topic: str) -> None:
@@ -100,32 +100,31 @@ class Lockstep:
         self._stamp = 0
         self.waiting = True
 
-    def ask(self, stamp: int) -> None:
-        """Wait for the answer to the state of this stamp (ns)."""
+    def expect(self, stamp: int) -> None:
+        """Expect the command for the state with this stamp (ns)."""
         self._stamp, self.waiting = stamp, True
 
     def receive(self, data: bytes) -> Array | None:
-        """Return the effort (n,), Nm or N, that a message of ~/command_states (bytes, see cdr) answers with.
+        """Return the effort (n,), Nm or N, of a serialized message of ~/command_states.
 
-        None for answers to other states, and for the second one to the same. Raises RobotDynamicsError for a
-        message without an effort of each joint.
+        Returns None if the command is not for the expected state, or the second one for it. Raises RobotDynamicsError
+        if the message does not have an effort for each joint.
         """
         sample = self._reader.read(data)
         if sample is None or sample.effort is None:
-            cause = "it names none of the joints" if sample is None else "no effort"
+            cause = "a message names none of the joints" if sample is None else "a message has no effort"
             raise RobotDynamicsError(
-                f"{self.topic}: {cause}. Cure: give lockstep_topic as the ~/command_states of a controller for "
+                f"{self.topic}: {cause}. Cure: set lockstep_topic to ~/command_states of a controller for "
                 f"{', '.join(self._joint_names)}"
             )
         return sample.effort if self.waiting and sample.stamp == self._stamp else None
 
 
 class RunningSimulation:
-    """Connection of a ``SimulatedArm`` with topics and a steady clock. Stamps are nanoseconds.
+    """Connection of a ``SimulatedArm`` to topics, services and a steady clock. Stamps are in nanoseconds.
 
-    While simulated time stands still, or is slower than the clock, the last state is published again and again with
-    its stamp: a sign of life for controllers, the time for new subscribers, and in lockstep a replacement of a lost
-    message.
+    While simulated time is paused or slow, the last state is published repeatedly with the same stamp. Controllers
+    thus see that the plant is alive, new subscribers receive the time, and in lockstep a lost message is replaced.
     """
 
     def __init__(self, node: NodeProgram, arm: SimulatedArm, settings: SimulationSettings) -> None:
@@ -137,7 +136,7 @@ class RunningSimulation:
         self._settings = settings
         self._lockstep = lockstep
         self._follows_system_time = not publish_clock and lockstep is None
-        # A whole lockstep run shall be recorded, also by a recorder that is slower for a while.
+        # A long queue: a recorder that is slow for a while still receives every state of a lockstep run.
         depth = 10 if lockstep is None else 1000
         self._states = node.create_publisher(JointState, "joint_states", depth)
         self._clock = node.create_publisher(Clock, "/clock", 1) if publish_clock else None
@@ -147,7 +146,7 @@ class RunningSimulation:
         self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self._reported_mode = SimulationMode.BRAKED
         self._period = round(settings.period * 1e9)
-        # ROS takes zero for no time; runs that shall be the same need the same stamps.
+        # Not zero, which ROS treats as an unset time; a constant, so that runs can be repeated with the same stamps.
         self._stamp = self._period
         self._repeat_period = _REPEAT_PERIOD if lockstep is not None else max(_REPEAT_PERIOD, settings.period)
         self._timer: Timer | None = None
@@ -182,7 +181,7 @@ class RunningSimulation:
             self._refuse(f"external_wrench: {error}")
 
     def _receive_answer(self, data: bytes) -> None:
-        """Take the controller's answer, and continue if it is the one that lockstep waits for."""
+        """Apply the controller's command and advance if it is the one that lockstep expects."""
         assert self._lockstep is not None
         try:
             effort = self._lockstep.receive(data)
@@ -191,7 +190,7 @@ class RunningSimulation:
                 return
             self._arm.command(effort)
         except RobotDynamicsError as error:
-            self._refuse(f"answer refused: {error}")
+            self._refuse(f"command refused: {error}")
             return
         self._lockstep.waiting = False
         self._counts.commands += 1
@@ -217,9 +216,9 @@ class RunningSimulation:
         error = ""
         if not self._arm.failure:
             if not self._paused:
-                error = "it runs. Cure: call ~/pause with data: true first"
+                error = "the simulation is not paused. Cure: call ~/pause with data: true first"
             elif self._awaits_answer:
-                error = f"the controller has not answered yet: {self._missing()}"
+                error = f"the controller has not responded yet: {self._missing()}"
             else:
                 self._advance()
                 self._report_change()
@@ -235,11 +234,11 @@ class RunningSimulation:
         self._set_pace()
         self._publish()
         self._report_change()
-        response.success, response.message = True, f"the arm is where it started, brakes on; t = {self._seconds}"
+        response.success, response.message = True, f"reset to the initial state, brakes on; t = {self._seconds}"
         return response
 
     def tune(self, settings: SimulationSettings) -> None:
-        """Apply settings that may change at run time; RobotDynamicsError, and nothing changes, for bad ones."""
+        """Apply settings that may change at run time; RobotDynamicsError, without any change, for invalid ones."""
         self._arm.tune(settings)
         before, self._settings = self._settings, settings
         if before.real_time_factor != settings.real_time_factor:
@@ -252,7 +251,7 @@ class RunningSimulation:
         return f"{self._stamp / 1e9:.6f} s"
 
     def _set_pace(self) -> None:
-        """Begin a period now, with a timer in step with the next ones."""
+        """Begin a period now, with a timer that is synchronous with the periods."""
         factor = self._settings.real_time_factor
         if self._follows_system_time:
             self._stamp = max(self._stamp, time.time_ns())
@@ -260,7 +259,7 @@ class RunningSimulation:
         self._report.begin(factor, time.monotonic())
         if self._timer is not None:
             self._node.destroy_timer(self._timer)
-        # rclpy cuts off fractions of a nanosecond.
+        # rclpy truncates fractions of a nanosecond.
         self._timer = self._node.create_steady_timer(self._pace.tick + 0.5e-9, self._tick)
 
     def _tick(self) -> None:
@@ -273,7 +272,7 @@ class RunningSimulation:
         self._report_change()
 
     def _advance_if_due(self, now: float) -> None:
-        """Advance by the periods that are due, for a limited time."""
+        """Advance by the periods that are due, for at most ``_MAX_BUSY_TIME``."""
         end = now + _MAX_BUSY_TIME
         while now < end and self._pace.due(now) and not (self._awaits_answer or self._paused or self._arm.failure):
             self._advance()
@@ -297,7 +296,7 @@ class RunningSimulation:
 
     def _publish(self) -> None:
         if self._lockstep is not None:
-            self._lockstep.ask(self._stamp)
+            self._lockstep.expect(self._stamp)
         arm = self._arm
         self._state = self._writer.write(self._stamp, arm.position, arm.velocity, arm.effort)
         self._time = LITTLE_ENDIAN + _TIME.pack(*divmod(self._stamp, 1_000_000_000))
@@ -322,7 +321,7 @@ class RunningSimulation:
         self._diagnostics.publish(diagnostics_message(stamp, name, self._settings.model.name, status))
 
     def _report_change(self) -> None:
-        """Log and publish a mode that has changed."""
+        """Log and publish the mode if it has changed."""
         mode = self._mode
         if mode is self._reported_mode:
             return
@@ -350,7 +349,7 @@ class RunningSimulation:
         return SimulationMode.BRAKED if self._arm.braked else SimulationMode.RUNNING
 
     def _reason(self, mode: SimulationMode) -> str:
-        """Return the reason of a mode, or a detail; empty if there is none."""
+        """Return the reason for a mode, or a detail; empty if there is none."""
         if mode is SimulationMode.FAILED:
             return f"{self._arm.failure}; then call ~/reset"
         if mode is SimulationMode.TIMED_OUT:
@@ -358,14 +357,14 @@ class RunningSimulation:
         return self._missing() if mode is SimulationMode.WAITING else ""
 
     def _missing(self) -> str:
-        """Return why the controller does not answer, as far as the graph shows it."""
+        """Return the probable reason why the controller does not respond, from the ROS graph."""
         assert self._lockstep is not None
         topic = self._lockstep.topic
         if self._states.get_subscription_count() == 0:
-            return "nobody takes joint_states. Cure: start it with update_rate 0"
+            return "joint_states has no subscriber. Cure: start the controller with update_rate 0"
         if self._node.count_publishers(topic) == 0:
-            return f"nobody publishes {topic}. Cure: give that as lockstep_topic which its ~/command_states is"
-        return f"no answer to t = {self._seconds}. Cure: see that it is active, with update_rate 0"
+            return f"{topic} has no publisher. Cure: set lockstep_topic to ~/command_states of the controller"
+        return f"no command for t = {self._seconds}. Cure: check that the controller is active, with update_rate 0"
 
 
 def _answer_topic(node: NodeProgram) -> str:
@@ -374,15 +373,14 @@ def _answer_topic(node: NodeProgram) -> str:
         return str(node.resolve_topic_name(topic))
     except RuntimeError as error:
         raise RobotDynamicsError(
-            f'parameter lockstep_topic: "{topic}" is no name of a topic. Cure: give that of the controller\'s '
-            "~/command_states"
+            f'parameter lockstep_topic: "{topic}" is not a topic name. Cure: give ~/command_states of the controller'
         ) from error
 
 
 class SimulationNode(RobotNode):
-    """Node that publishes the state of a simulated arm ``publish_rate`` times a simulated second.
+    """Node that simulates an arm and publishes its state ``publish_rate`` times per simulated second.
 
-    It begins as soon as it has received its robot; RunningSimulation does the work then.
+    It starts a RunningSimulation as soon as the robot is known.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -396,7 +394,7 @@ class SimulationNode(RobotNode):
             self.start_when_possible()
 
     def start_when_possible(self) -> None:
-        """Start with the robot that is known; after an error wait for the next one."""
+        """Start the simulation if the robot is known; after an error wait for another robot_description."""
         if self._model is not None:
             return
         try:
@@ -407,15 +405,15 @@ class SimulationNode(RobotNode):
             self._running = RunningSimulation(self, SimulatedArm(settings), settings)
             disable_garbage_collection()
         except StillCompilingError as error:
-            self.get_logger().info(f"no simulation yet: {error}")
+            self.get_logger().info(f"not started yet: {error}")
         except RobotDynamicsError as error:
-            self.get_logger().error(f"no simulation: {error}")
+            self.get_logger().error(f"not started: {error}")
         else:
             self._model = model
             self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
 
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
-        """Check changes, and apply those to the running simulation; all of them or none."""
+        """Check the changes and apply them to the simulation; if one is invalid, none is applied."""
         try:
             too_late = "" if self._running is None else _RUNNING
             values = check_changes(parameters.ALL, self.values, changes, too_late)

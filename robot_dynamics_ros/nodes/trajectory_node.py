@@ -1,4 +1,4 @@
-"""Trajectory node: sends one trajectory that starts at the measured position, and ends with it."""
+"""Trajectory node: sends one trajectory that starts at the measured position, and exits when it has ended."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 
-try:  # comes with ROS distributions only
+try:  # part of ROS distributions, not available on PyPI
     from control_msgs.action import FollowJointTrajectory
 except ImportError:
     FollowJointTrajectory = None
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
-_MAX_REPORTS = 2  # of a controller that has received the trajectory and has not accepted it
-_REPORT_TIMEOUT = 10.0  # s; the controller reports once a second
+_MAX_REPORTS = 2  # diagnostics without acceptance after which the trajectory counts as rejected
+_REPORT_TIMEOUT = 10.0  # s; the controller publishes diagnostics once a second
 
 
 class TrajectoryNode(NodeProgram):
-    """Node that waits for joint_states and for subscribers, sends a trajectory, and ends with the motion.
+    """Node that waits for joint_states and for subscribers, sends one trajectory, and exits when the motion has ended.
 
-    The topic ``joint_trajectory``, as it is remapped, names the controller. Its action follow_joint_trajectory gets the
-    trajectory if it exists and nobody else, as a recorder, subscribes to the topic; else the trajectory is published. A
-    controller of this package must be active first, and reports the progress of the motion in /diagnostics. Others
-    without action report nothing: then the node ends after publishing. The exit code is 1 if the motion was refused or
-    given up.
+    The namespace of the topic ``joint_trajectory``, after remapping, is the name of the controller. The trajectory is
+    sent as a goal of its action follow_joint_trajectory if that exists and the topic has no other subscriber, such as a
+    recorder; otherwise it is published. The node waits until a controller of this package is active and reads the
+    progress of the motion from /diagnostics. With other controllers that have no action, the node exits after
+    publishing. The exit code is 1 if the trajectory was rejected or not completed.
 
-    The trajectory's stamp is 0, so that it starts on arrival, or that of the newest joint_states plus
-    ``trajectory.start_delay``. Its points carry position, velocity and acceleration. A trajectory from a file is
-    published unchanged, and without delay waits for no joint_states.
+    The stamp of the trajectory is 0, so that it starts when it is received, or that of the newest joint_states plus
+    ``trajectory.start_delay``. Its points have position, velocity and acceleration. A trajectory from a file is
+    published unchanged; without a delay it does not need joint_states.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -67,7 +67,7 @@ class TrajectoryNode(NodeProgram):
         if FollowJointTrajectory is not None:
             self._action = ActionClient(self, FollowJointTrajectory, f"{self._controller}/follow_joint_trajectory")
         self._status: DiagnosticStatus | None = None
-        self._before: dict[str, str] | None = None  # the controller's counts on publication
+        self._before: dict[str, str] | None = None  # counts in /diagnostics when the trajectory was published
         self._reports = 0
         self._reported = 0.0  # s, steady time
         self._sent = False
@@ -80,8 +80,8 @@ class TrajectoryNode(NodeProgram):
         q = message.position
         if len(q) != len(message.name) or not all(abs(value) <= LARGEST for value in q):
             self.get_logger().error(
-                f"joint_states: a message of {len(message.name)} names and {len(message.position)} positions, or with "
-                "positions that cannot be, is ignored. Cure: check its publisher",
+                f"joint_states: ignored a message of {len(message.name)} names and {len(message.position)} positions "
+                "(different numbers, or implausible positions). Cure: check its publisher",
                 throttle_duration_sec=5.0,
             )
             return
@@ -92,46 +92,46 @@ class TrajectoryNode(NodeProgram):
             if status.name == f"{self._controller.lstrip('/')}: controller":
                 self._status, self._reported = status, time.monotonic()
                 if self._before is not None and not self.done:
-                    self._judge(status, self._before, _values(status))
+                    self._check_progress(status, self._before, _values(status))
 
-    def _judge(self, status: DiagnosticStatus, before: dict[str, str], now: dict[str, str]) -> None:
-        """End when the published trajectory has ended, or with an error if the controller does not follow it."""
+    def _check_progress(self, status: DiagnosticStatus, before: dict[str, str], now: dict[str, str]) -> None:
+        """End the node when the published trajectory has ended or is not followed."""
         if now["mode"] != "active":
-            return self._give_up(f"it is not active: {status.message}")
+            return self._give_up(f"the controller is not active: {status.message}")
         if now["dropped trajectories"] != before["dropped trajectories"]:
-            return self._give_up("it has dropped the trajectory")
+            return self._give_up("the controller has dropped it")
         accepted = int(now["trajectories"]) - int(before["trajectories"])
         self._reports += accepted == 0
         if self._reports >= _MAX_REPORTS:
-            self._give_up("it has refused the trajectory, its log says why")
+            self._give_up("the controller has rejected it. Cure: see the controller's log")
         elif accepted > 1:
-            self._give_up("another trajectory has come")
+            self._give_up("another trajectory has replaced it")
         elif accepted and now["following"] == "false":
-            self._end_well()
+            self._succeed()
 
     def _receive_answer(self, future: Future[Any]) -> None:
         handle: Any = future.result()
         if handle.accepted:
             handle.get_result_async().add_done_callback(self._receive_result)
         else:
-            self._give_up("it has refused the goal, its log says why")
+            self._give_up("the controller has rejected the goal. Cure: see the controller's log")
 
     def _receive_result(self, future: Future[Any]) -> None:
         answer: Any = future.result()
         if answer.status == _SUCCEEDED:
-            self._end_well()
+            self._succeed()
         else:
             self._give_up(answer.result.error_string or f"the goal has ended with status {answer.status}")
 
     def _give_up(self, why: str) -> None:
-        self.fail(RobotDynamicsError(f"{self._controller} does not follow the trajectory to its end: {why}"))
+        self.fail(RobotDynamicsError(f"{self._controller} has not completed the trajectory: {why}"))
 
-    def _end_well(self) -> None:
-        self.get_logger().info("the trajectory has been followed to its end")
+    def _succeed(self) -> None:
+        self.get_logger().info("the trajectory is completed")
         self.done = True
 
     def _make(self) -> JointTrajectory | None:
-        """Return the trajectory from the measured position; None if that is unknown yet."""
+        """Return the trajectory from the measured position; None if the position is not known yet."""
         try:
             if KIND.read(self.values) == FROM_FILE:
                 self._file = self._file or trajectory_message(trajectory_of_file(self.values))
@@ -146,9 +146,12 @@ class TrajectoryNode(NodeProgram):
         measured = dict(zip(state.name, state.position, strict=False))
         missing = [name for name in names if name not in measured]
         if len(missing) == len(names):
-            return None  # a message of other joints
+            return None  # the message is from other joints
         if missing:
-            raise RobotDynamicsError(f"joint_states do not tell where {', '.join(missing)} are. Cure: see joints")
+            raise RobotDynamicsError(
+                f"joint_states: no position of {', '.join(missing)}. Cure: publish all joints in one message, or set "
+                "the parameter joints"
+            )
         start = list(START.read(self.values)) or [measured[name] for name in names]
         return trajectory_message(trajectory_from(self.values, names, start))
 
@@ -164,11 +167,11 @@ class TrajectoryNode(NodeProgram):
             self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
         elif missing := self._missing_listeners():
             self.get_logger().info(
-                f"waiting for {', '.join(sorted(missing))} to listen to {self._publisher.topic_name}",
+                f"waiting for {', '.join(sorted(missing))} to subscribe to {self._publisher.topic_name}",
                 throttle_duration_sec=5.0,
             )
         elif self._is_ours and (obstacle := self._obstacle()):
-            self.get_logger().info(f"waiting for {self._controller} to command: {obstacle}", throttle_duration_sec=5.0)
+            self.get_logger().info(f"waiting for {self._controller}: {obstacle}", throttle_duration_sec=5.0)
         else:
             self._send(message)
 
@@ -183,8 +186,8 @@ class TrajectoryNode(NodeProgram):
             self.get_logger().info(f"sent a goal of {len(message.points)} points to {self._controller}")
             return
         self._publisher.publish(message)
-        if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # signals wait meanwhile
-            self.get_logger().warning("not every subscriber confirmed the trajectory within a second")
+        if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # short: signals are not handled meanwhile
+            self.get_logger().warning("not every subscriber acknowledged the trajectory within a second")
         self.get_logger().info(f"published a trajectory of {len(message.points)} points")
         if self._is_ours and self._status is not None:
             self._before, self._reported = _values(self._status), time.monotonic()
@@ -193,21 +196,21 @@ class TrajectoryNode(NodeProgram):
 
     @property
     def _is_ours(self) -> bool:
-        """True if the controller is one of this package, which reports in /diagnostics."""
+        """True if the controller is one of this package, which publishes /diagnostics."""
         return self.count_publishers(f"{self._controller}/command_states") > 0
 
     def _obstacle(self) -> str:
-        """Return why the controller cannot take a trajectory yet; empty if it can."""
+        """Return the reason why the controller cannot accept a trajectory yet; empty if it can."""
         if self._status is None:
-            return "nothing in /diagnostics yet"
+            return "no message on /diagnostics yet"
         values = _values(self._status)
         return "" if values["mode"] == "active" and values["cycles"] != "0" else str(self._status.message)
 
     def _missing_listeners(self) -> set[str]:
-        """Return nodes that do not subscribe yet, by name: others may have subscribed before the controller."""
+        """Return the names of required nodes that have not subscribed yet."""
         endpoints = self.get_subscriptions_info_by_topic(self._publisher.topic_name)
         if self._publisher.get_subscription_count() < len(self._listeners):
-            return self._listeners  # in the graph already, but not connected
+            return self._listeners  # discovered, but not connected
         return self._listeners - {endpoint.node_name for endpoint in endpoints}
 
 

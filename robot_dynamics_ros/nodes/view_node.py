@@ -1,4 +1,4 @@
-"""View node: shows the arm in a browser, live from joint_states and the controller's command_states."""
+"""View node: shows the robot in a browser, live from joint_states and the controller's command_states."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from robot_dynamics_ros.view.motion import LiveArm
 from robot_dynamics_ros.view.viewer import PERIOD, live_view
 
 URDF = Text("urdf", "", "Path of the URDF", when="start")
-JOINT_STATES = Text("joint_states", "joint_states", "Topic of the joint states", when="start")
+JOINT_STATES = Text("joint_states", "joint_states", "Topic of joint states", when="start")
 COMMAND_STATES = Text(
     "command_states", "computed_torque_node/command_states", "Topic of desired positions and efforts", when="start"
 )
-HOST = Text("host", "127.0.0.1", "Address to serve the page on", when="start")
-PORT = WholeNumber("port", 8080, "Port to serve the page on, or the next free one", 1, 65535, when="start")
+HOST = Text("host", "127.0.0.1", "Address of the web server", when="start")
+PORT = WholeNumber("port", 8080, "Port of the web server; if it is in use, the next free one", 1, 65535, when="start")
 
 ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, COMMAND_STATES, HOST, PORT)
 
 
 class ViewNode(NodeProgram):
-    """Node that serves a page with the newest state, 25 times a second; grey if it is older than a second."""
+    """Node that serves a web page with the newest state, updated 25 times a second; grey if older than a second."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("view", ALL, **options)
         path, dynamics = Path(URDF.read(self.values)), DYNAMICS_FILE.read(self.values)
         gravity = GRAVITY.read(self.values) or None
         model = RobotModel.from_urdf_file(path, dynamics=dynamics or None, gravity=gravity)
-        run_in_background(model.warm_up).result()  # a signal ends the wait
+        run_in_background(model.warm_up).result()  # in the background, so that signals interrupt it
         self._arm = LiveArm()
         address = HOST.read(self.values), PORT.read(self.values)
         self._viewer, self._update = live_view(model, path.read_bytes(), path.parent, self._arm, address)
@@ -53,7 +53,7 @@ class ViewNode(NodeProgram):
         self.create_steady_timer(PERIOD, self._show)
         for note in self._viewer.notes:
             self.get_logger().warning(note)
-        self.get_logger().info(f"{self._viewer.url} shows {self.resolve_topic_name(states)}; Ctrl-C ends it")
+        self.get_logger().info(f"{self._viewer.url} shows {self.resolve_topic_name(states)}; press Ctrl-C to stop")
 
     def _show(self) -> None:
         self._update(PERIOD)
@@ -75,7 +75,7 @@ class ViewNode(NodeProgram):
             return None
 
     def close(self) -> None:
-        """Stop the server."""
+        """Stop the web server."""
         self._viewer.close()
 
 

@@ -1,1 +1,1 @@
-"""The arm in a browser: from its joint positions, from a bag, or live. Nothing here imports ROS."""
+"""View of a robot in a browser: at given joint positions, from a bag, or live. Does not import ROS."""

@@ -1,4 +1,4 @@
-"""Geometry of the view: arrows of torques, the URDF's shapes, bars between joints, and boxes of inertia."""
+"""Geometry of the view: torque arrows, visual shapes of the URDF, bars between joints, and boxes of equal inertia."""
 
 from __future__ import annotations
 
@@ -21,53 +21,53 @@ from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 Colour = tuple[int, int, int]
 
 _ALONG, _AROUND = 28, 12
-_RINGS = _ALONG + 3  # with the closed begin, the head's rim and its tip
-_HEAD_WIDTH, _HEAD_LENGTH = 2.4, 4.5  # in radii of the tube
-_WHOLE_TURN = np.radians(300.0)  # of the arrow at the whole scale
-_MOST = 1.15  # shares beyond are drawn as this one
-_LEAST = 0.004  # shares below are not drawn
+_RINGS = _ALONG + 3  # with the closed start, the rim of the arrowhead and its point
+_HEAD_WIDTH, _HEAD_LENGTH = 2.4, 4.5  # in radii of the shaft
+_WHOLE_TURN = np.radians(300.0)  # angle of an arrow with share 1
+_MOST = 1.15  # larger shares are drawn with this one
+_LEAST = 0.004  # smaller shares are not drawn
 
 _RAMP = (0.0, 0.5, 0.8, 1.0)
 _RAMP_COLOURS = ((27, 127, 156), (63, 145, 66), (240, 160, 30), (214, 49, 49))
 GREY: Colour = (200, 203, 208)
 _DARK: Colour = (89, 94, 102)
 _BOX_COLOUR: Colour = (106, 93, 158)
-_LINK, _JOINT = 0.025, 0.045  # radii by the arm's reach
-_NAMED = 3  # files that a note names
+_LINK, _JOINT = 0.025, 0.045  # radii of bars relative to the reach
+_NAMED = 3  # maximum number of files in a note
 
 
 def colour_of_share(share: float) -> Colour:
-    """Return the colour of a torque by its share of the limit, of either sign: blue, green at half, red from 1 on."""
+    """Return the colour of a torque from its share of the limit: blue at 0, green at +-0.5, red from +-1 on."""
     channels = zip(*_RAMP_COLOURS, strict=True)
     red, green, blue = (round(float(np.interp(abs(share), _RAMP, channel))) for channel in channels)
     return red, green, blue
 
 
 def turning_arrow(share: float, radius: float, thickness: float) -> Array:
-    """Vertices (v, 3) of an arrow around the z axis, from x on, in the sense of the share's sign; 1 is 300 degrees.
+    """Return vertices (v, 3) of an arrow around the z axis that starts at x; its angle is ``share`` times 300 degrees.
 
-    ``radius`` (m) is that of the arc, ``thickness`` (m) the radius of the tube. Faces are ``FACES``.
+    ``radius`` (m) is the radius of the arc, ``thickness`` (m) that of the shaft. The faces are ``FACES``.
     """
     return _arc(radius, *_profile(share, _WHOLE_TURN, _HEAD_LENGTH * thickness / radius, thickness))
 
 
 def ring(radius: float, thickness: float) -> Array:
-    """Vertices (v, 3) of the circle on which a turning arrow lies; arguments and faces as there."""
+    """Return vertices (v, 3) of a ring around the z axis, with the arguments and faces of ``turning_arrow``."""
     return _arc(radius, np.linspace(0.0, 2.0 * np.pi, _RINGS), np.full(_RINGS, thickness))
 
 
 def straight_arrow(share: float, length: float, thickness: float) -> Array:
-    """Vertices (v, 3) of an arrow along the z axis, in the sense of the share's sign; 1 is ``length`` (m)."""
+    """Return vertices (v, 3) of an arrow along the z axis from the origin, ``share`` times ``length`` (m) long."""
     places, radii = _profile(share, length, _HEAD_LENGTH * thickness, thickness)
     path = np.zeros((_RINGS, 3))
     path[:, 2] = places
-    return _tube(path, np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]), radii)
+    return _rings(path, np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]), radii)
 
 
 def _profile(share: float, whole: float, head: float, thickness: float) -> tuple[Array, Array]:
-    """Return places (rings,) along an arrow of length share * whole, and the tube's radius at each.
+    """Return positions (rings,) along an arrow of length share * whole, and the radius at each.
 
-    The first ring closes the tube; the head's rim is at its neck.
+    The first ring closes the shaft; the rim of the head is at the end of the shaft.
     """
     share = float(np.clip(share, -_MOST, _MOST))
     share = share if abs(share) >= _LEAST else 0.0
@@ -82,11 +82,11 @@ def _profile(share: float, whole: float, head: float, thickness: float) -> tuple
 
 def _arc(radius: float, angles: Array, radii: Array) -> Array:
     outward = np.stack([np.cos(angles), np.sin(angles), np.zeros_like(angles)], axis=1)
-    return _tube(radius * outward, outward, np.array([0.0, 0.0, 1.0]), radii)
+    return _rings(radius * outward, outward, np.array([0.0, 0.0, 1.0]), radii)
 
 
-def _tube(path: Array, first: Array, second: Array, radii: Array) -> Array:
-    """Rings around a path (rings, 3), each in the plane of two unit vectors, (3,) or (rings, 3)."""
+def _rings(path: Array, first: Array, second: Array, radii: Array) -> Array:
+    """Return rings around a path (rings, 3), each in the plane of two unit vectors, (3,) or (rings, 3)."""
     turn = np.linspace(0.0, 2.0 * np.pi, _AROUND, endpoint=False)[:, None]
     circle = np.cos(turn) * first[..., None, :] + np.sin(turn) * second[..., None, :]
     return (path[:, None, :] + radii[:, None, None] * circle).reshape(-1, 3)
@@ -100,12 +100,12 @@ def _faces() -> NDArray[np.int64]:
 
 
 FACES = _faces()
-"""Triangles (f, 3) of every arrow here, as indices of its vertices."""
+"""Triangles (f, 3) of all arrows and rings, as vertex indices."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A surface of one colour on a link: vertices (v, 3) in the link's frame, m, and triangles (f, 3) of them."""
+    """Surface of one colour on a link: vertices (v, 3) in the link frame (m), triangles (f, 3) of vertex indices."""
 
     link: str
     vertices: Array
@@ -114,7 +114,7 @@ class Shape:
 
 
 def shrunk(shape: Shape, by: float) -> Shape:
-    """Return a shape whose surface lies deeper by so much (m), so that it does not flicker through its original."""
+    """Return a shape whose surface is offset inwards by ``by`` (m), to avoid z-fighting with the original."""
     from trimesh import Trimesh
 
     normals = Trimesh(shape.vertices, shape.faces, process=False).vertex_normals
@@ -122,23 +122,23 @@ def shrunk(shape: Shape, by: float) -> Shape:
 
 
 def require_viewer() -> None:
-    """Raise RobotDynamicsError, with the cure, where viser or yourdfpy are not installed."""
+    """Raise RobotDynamicsError if viser or yourdfpy is not installed."""
     try:
         import_module("viser")
         import_module("yourdfpy")
     except ImportError as error:
         raise RobotDynamicsError(
-            f"the view needs viser and yourdfpy, but {error.name} is not there. "
+            f"the view needs viser and yourdfpy, but {error.name} is not installed. "
             "Cure: pip install 'robot_dynamics_ros[view]', or pip install viser yourdfpy"
         ) from None
 
 
 def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: float) -> tuple[list[Shape], list[str]]:
-    """Return the shapes of a robot by its URDF's ``text``, and notes for the user; ``reach`` (m) as of ``reach_of``.
+    """Return the visual shapes of a URDF and notes for the user.
 
-    Shapes and meshes are those of the URDF's visuals. Meshes are looked for beside the URDF, which lies in ``folder``,
-    and above it, and in the share folders of AMENT_PREFIX_PATH; nothing is fetched. Bodies for which nothing is found
-    are drawn from the model, as bars between their joints.
+    Meshes are searched in ``folder``, which contains the URDF, in the folders above it, and in the share folders of
+    AMENT_PREFIX_PATH; nothing is downloaded. Bodies without shapes are drawn as bars between their joints, of a
+    thickness relative to ``reach`` (m, see ``reach_of``).
     """
     shapes: list[Shape] = []
     notes = []
@@ -151,7 +151,7 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
             for mesh in meshes:
                 placed = mesh if visual.origin is None else mesh.apply_transform(visual.origin)
                 shapes.append(_shape(link, placed, colour or _own_colour(mesh)))
-    except Exception as error:  # whatever a parser of vendor tags stumbles over, the model has read the file
+    except Exception as error:  # the parser fails on some vendor tags; the model has read the file
         notes.append(f"the URDF's visuals cannot be read ({error}); the arm is drawn from its model")
         shapes = []
     if missing:
@@ -163,8 +163,8 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
 
 
 def _visuals(text: str | bytes) -> Iterator[tuple[str, Any, Colour | None]]:
-    """Yield link, visual and the colour of its material, where that has one."""
-    from yourdfpy import URDF  # type: ignore[import-untyped]  # takes a moment to load
+    """Yield link name, visual, and the colour of its material or None."""
+    from yourdfpy import URDF  # type: ignore[import-untyped]  # imported here because it is slow
 
     data = text.encode() if isinstance(text, str) else text
     robot = URDF.load(BytesIO(data), build_scene_graph=False, load_meshes=False).robot
@@ -179,7 +179,7 @@ def _visuals(text: str | bytes) -> Iterator[tuple[str, Any, Colour | None]]:
 
 
 def _meshes(geometry: Any, folder: Path) -> list[Any]:
-    """Return the meshes of a visual; none where its file cannot be read."""
+    """Return the meshes of a visual; an empty list if its file cannot be read."""
     import trimesh
 
     if geometry.mesh is None:
@@ -193,14 +193,14 @@ def _meshes(geometry: Any, folder: Path) -> list[Any]:
         return []
     try:
         meshes = trimesh.load_scene(path).dump()
-    except Exception:  # each format has a reader with errors of its own
+    except Exception:  # each mesh format has a reader with its own errors
         return []
     scale = np.ones(3) if geometry.mesh.scale is None else np.broadcast_to(geometry.mesh.scale, 3)
     return [mesh.apply_transform(np.diag([*scale, 1.0])) for mesh in meshes if isinstance(mesh, trimesh.Trimesh)]
 
 
 def _find(name: str, folder: Path) -> Path | None:
-    """Return the file that a URDF names, where it is on this machine."""
+    """Return the path of a mesh file in a URDF; None if it does not exist."""
     scheme, separator, rest = name.partition("://")
     if not separator:
         candidates = [folder / name]
@@ -217,7 +217,7 @@ def _find(name: str, folder: Path) -> Path | None:
 
 
 def _own_colour(mesh: Any) -> Colour:
-    """Return the main colour of a mesh's material; grey where it has none."""
+    """Return the main colour of a mesh's material; grey if it has none."""
     material = getattr(mesh.visual, "material", None)
     if material is None and mesh.visual.kind is None:
         return GREY
@@ -235,7 +235,7 @@ def _shape(link: str, mesh: Any, colour: Colour) -> Shape:
 
 
 def _bars(model: RobotModel, drawn: set[str], reach: float) -> Iterator[Shape]:
-    """Bars from joint to joint, and to the last link or the centre of mass, for bodies that have no shape."""
+    """Yield bars between joints, and to the last link or the centre of mass, for bodies without shapes."""
     import trimesh
 
     tree, frames, axes = LinkTree.of(model), model.link_frames, body_frames(model)
@@ -261,9 +261,9 @@ def _bars(model: RobotModel, drawn: set[str], reach: float) -> Iterator[Shape]:
 
 
 def inertia_boxes(model: RobotModel) -> list[Shape]:
-    """Return for each body with mass the box of even density that has its mass and inertia.
+    """Return for each body with mass the box of uniform density that has the same mass and inertia.
 
-    Sides from the principal moments, a^2 = 6 (I_b + I_c - I_a) / m; one that no body can have counts as 0.
+    The sides follow from the principal moments of inertia, a^2 = 6 (I_b + I_c - I_a) / m; a negative a^2 gives 0.
     """
     import trimesh
 
@@ -280,7 +280,7 @@ def inertia_boxes(model: RobotModel) -> list[Shape]:
 
 
 def body_frames(model: RobotModel) -> Array:
-    """Poses (bodies, 4, 4) of the kernels' body frames, whose z axis is the joint's, in the frames of the links."""
+    """Return poses (bodies, 4, 4) of the kernels' body frames (z along the joint axis) in the link frames."""
     poses = np.tile(np.eye(4), (len(model.moving_joints), 1, 1))
     poses[:, :3, :3] = [model.link_frames[link].rotation.T for link in model.moving_links]
     return poses

@@ -1,4 +1,4 @@
-"""Motion of an arm to show: the state of the scene, from a recording or from the last messages received."""
+"""Motion to display: states of the scene from a recording or from received messages."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
-SILENCE = 1.0  # s without messages after which the last ones are out of date
+SILENCE = 1.0  # s without messages after which the state is stale
 
-_SMOOTHING = 0.05  # s, time constant of the low-pass of live derivatives
-_HALF_WINDOW = 0.025  # s to either side over which recorded positions and velocities are differenced
+_SMOOTHING = 0.05  # s, time constant of the low-pass filter of live derivatives
+_HALF_WINDOW = 0.025  # s, half width of the differences of recorded positions and velocities
 _COMMANDS = "command_states"
 
 
 @dataclass(frozen=True, eq=False)
 class SceneState:
-    """An arm of n joints at one time, in SI units."""
+    """State of an arm of n joints, in SI units."""
 
     q: Array  # position (n,)
     qd: Array  # velocity (n,)
     qdd: Array  # acceleration (n,)
-    torque: Array  # to show (n,), NaN where it is not known
-    desired: Array | None = None  # position (n,)
+    torque: Array  # displayed torque (n,), NaN for unknown ones
+    desired: Array | None = None  # desired position (n,)
 
 
 class LiveArm:
-    """The last joint states and commands of n joints, and derivatives of them.
+    """Last joint states and commands of n joints, and their derivatives.
 
-    Velocity where none is published, and acceleration, are differences that pass a low-pass of 50 ms.
+    The acceleration, and the velocity if none is published, are differences with a low-pass filter of 50 ms.
     """
 
     def __init__(self) -> None:
@@ -48,9 +48,9 @@ class LiveArm:
         self._commanded: Array | None = None
 
     def state(self, at: float, now: float, q: Array, qd: Array | None, effort: Array | None) -> None:
-        """Take joint states in: their stamp and the present time (s), position, velocity and effort (n,).
+        """Set joint states: stamp and present time (s), position, velocity and effort (n,).
 
-        Positions that are not finite are ignored; a stamp that is not later than the last resets the derivatives.
+        Positions that are not finite are ignored. A stamp that is not later than the last one resets the derivatives.
         """
         if not np.isfinite(q).all():
             return
@@ -62,16 +62,16 @@ class LiveArm:
         self._at, self._received, self._motion, self._effort = at, now, (q, qd, qdd), effort
 
     def command(self, now: float, desired: Array, effort: Array | None) -> None:
-        """Take a command in: the present time (s), desired position and commanded effort (n,)."""
+        """Set a command: present time (s), desired position and commanded effort (n,)."""
         if np.isfinite(desired).all():
             self._desired, self._commanded, self._commanded_at = desired, effort, now
 
     def age(self, now: float) -> float:
-        """Return the time (s) since the last joint states; infinity where there were none."""
+        """Return the time (s) since the last joint states; infinity without any."""
         return now - self._received
 
     def scene_state(self, now: float) -> tuple[SceneState, str] | None:
-        """Return the state to show and the kind of its torque; None before the first joint states.
+        """Return the state to display and the kind of its torque; None before the first joint states.
 
         The torque is the measured one, else the commanded one, else unknown. Commands older than a second are ignored.
         """
@@ -93,13 +93,13 @@ def _low_pass(last: Array, new: Array, passed: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Numbers over time: seconds (m,), increasing, and rows (m, n), finite."""
+    """Time series: increasing times (m,), s, and finite rows (m, n)."""
 
     time: Array
     rows: Array
 
     def at(self, time: float) -> Array:
-        """Return the row (n,) at a time, interpolated; that of the nearer end outside."""
+        """Return the row (n,) at a time (s) by linear interpolation; outside the range that of the nearer end."""
         if len(self.time) == 1:
             return np.array(self.rows[0])
         k = int(np.clip(np.searchsorted(self.time, time, side="right") - 1, 0, len(self.time) - 2))
@@ -108,7 +108,7 @@ class Track:
         return row
 
     def rate(self, time: float) -> Array:
-        """Return the rows' mean rate of change (n,) over 50 ms around a time: derivatives without the noise."""
+        """Return the mean rate of change (n,) over 50 ms around a time (s), which attenuates noise."""
         before, after = np.clip((time - _HALF_WINDOW, time + _HALF_WINDOW), self.time[0], self.time[-1])
         if after <= before:
             return np.zeros(self.rows.shape[1])
@@ -118,21 +118,21 @@ class Track:
 
 @dataclass(frozen=True, eq=False)
 class MotionRecording:
-    """A recorded motion of a model's joints."""
+    """Recorded motion of a robot."""
 
     q: Track  # measured position
-    qd: Track | None  # measured velocity, where it was recorded
-    desired: Track | None  # position, where the bag has it
-    torque: Track | None  # to show; None where it is to be computed from the motion
-    torque_kind: str  # measured, else commanded, else the model's
+    qd: Track | None  # measured velocity; None if not recorded
+    desired: Track | None  # desired position; None if not recorded
+    torque: Track | None  # displayed torque; None if it is computed from the motion
+    torque_kind: str  # description of the torque: measured, else commanded, else from the model
 
     @property
     def duration(self) -> float:
-        """Seconds from the first joint states to the last."""
+        """Time (s) from the first joint states to the last."""
         return float(self.q.time[-1])
 
     def scene_state(self, model: RobotModel, time: float) -> SceneState:
-        """Return the state at ``time`` seconds after the first joint states, interpolated between messages."""
+        """Return the interpolated state at ``time`` (s) after the first joint states."""
         q = self.q.at(time)
         qd = self.q.rate(time) if self.qd is None else self.qd.at(time)
         qdd = np.zeros(model.n) if self.qd is None else self.qd.rate(time)
@@ -146,9 +146,9 @@ class MotionRecording:
 def read_motion(
     path: str | Path, topic: str, model: RobotModel, rename: Mapping[str, str] | None = None
 ) -> tuple[MotionRecording, list[str]]:
-    """Read the joint states of a bag, and the controller's command_states where there are any; and notes on it.
+    """Return the motion in a bag from joint states and, if recorded, command_states; and notes for the user.
 
-    Times are the stamps where they increase, else those of arrival. Raises BagError where the bag or its joint states
+    Times are the stamps if they increase, else the times of reception. Raises BagError if the bag or its joint states
     cannot be read.
     """
     state = read_joint_states(path, [topic], rename)[topic].in_order(model.joint_names)
@@ -157,9 +157,7 @@ def read_motion(
     times = state.stamps if stamped else state.received
     usable = np.isfinite(state.position).all(axis=1)
     if not usable.any():
-        raise BagError(
-            f"{path}: {topic}: no message has a finite position of each joint. Cure: see what published them"
-        )
+        raise BagError(f"{path}: {topic}: no message has a finite position for each joint. Cure: check its publisher")
     start = int(times[usable].min())
     q, qd, torque = (_track(times, start, rows) for rows in (state.position, state.velocity, state.effort))
     assert q is not None
@@ -190,13 +188,13 @@ def _commands(
 
 
 def _stamped(series: JointSeries) -> bool:
-    """Return True if most stamps increase and less than one in a hundred is zero."""
+    """Return True if most stamps increase and less than 1 % are zero."""
     stamps = series.stamps
     return bool(len(stamps) > 1 and (np.diff(stamps) > 0).mean() > 0.5 and (stamps > 0).mean() > 0.99)
 
 
 def _track(times: NDArray[np.int64], start: int, rows: Array) -> Track | None:
-    """Return the finite rows (m, n) at increasing times (m,), ns, as seconds from ``start``; None for none."""
+    """Return a Track of the finite rows (m, n) at increasing times (m,), ns, relative to ``start``; None if empty."""
     usable = np.flatnonzero(np.isfinite(rows).all(axis=1))
     if not len(usable):
         return None
@@ -206,9 +204,9 @@ def _track(times: NDArray[np.int64], start: int, rows: Array) -> Track | None:
 
 @dataclass
 class Clock:
-    """The time of a recording while it plays: seconds up to ``duration``, then from 0 again.
+    """Time (s) of a recording during playback, which restarts at 0 after ``duration``.
 
-    ``speed`` is recorded seconds a second.
+    ``speed`` is the playback rate.
     """
 
     duration: float
@@ -217,7 +215,7 @@ class Clock:
     speed: float = 1.0
 
     def advance(self, seconds: float) -> bool:
-        """Let real time pass; return True if the recording's time has changed."""
+        """Advance by real time (s); return True if the recording's time has changed."""
         if not self.playing or self.duration <= 0.0:
             return False
         self.time += self.speed * seconds

@@ -1,4 +1,4 @@
-"""Scene in the browser: viser's scene of the arm, the camera, and the quantities of the model that they need."""
+"""Scene of the view: the robot in viser, the camera, and the model quantities that they need."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from robot_dynamics_ros.view.motion import SceneState
 if TYPE_CHECKING:
     from viser import FrameHandle, MeshHandle, SceneNodeHandle, ViserServer
 
-FIELD_OF_VIEW = np.radians(35.0)  # from top to bottom
+FIELD_OF_VIEW = np.radians(35.0)  # vertical
 _FROM = np.array([0.78, -1.0, 0.42])
 _MARGIN = 1.1
 
 _POSES = 200
-_HALF_TURN, _HALF_STROKE = np.pi, 0.25  # assumed range to either side of joints without limits: rad, m
+_HALF_TURN, _HALF_STROKE = np.pi, 0.25  # half range of joints without limits: rad, m
 _STANDARD_GRAVITY = 9.80665
-_WEIGHT_IN_REACHES = 0.22  # length of the arrow of a force as large as the weight of all that moves
+_WEIGHT_IN_REACHES = 0.22  # length, relative to the reach, of a force equal to the weight of all moving bodies
 
 _GHOST: Colour = (30, 136, 229)
 _FORCE: Colour = (120, 94, 190)
 _CENTRE: Colour = (31, 41, 51)
 _RING_COLOUR: Colour = (120, 126, 135)
 _STALE: Colour = (150, 150, 150)
-_SHRUNK = 0.002  # of the ghost, by the arm's reach
-_RING, _TUBE = 0.11, 0.008  # of the torque arrows, by the arm's reach
+_SHRUNK = 0.002  # inward offset of the desired arm, relative to the reach
+_ARC_RADIUS, _SHAFT_RADIUS = 0.11, 0.008  # torque arrows, relative to the reach
 LAYERS = {
     "ghost": ("desired arm", True),
     "torques": ("joint torques", True),
@@ -55,11 +55,11 @@ LAYERS = {
     "centre": ("centre of mass", True),
     "inertias": ("inertia boxes", False),
 }
-"""Layers that can be shown and hidden: label, and True if it is visible at first."""
+"""Layers that can be shown and hidden: label, and True if initially visible."""
 
 
 def position_range(model: RobotModel) -> tuple[Array, Array]:
-    """Lower and upper positions (n,) to choose from: the limits, else half a turn or 0.25 m to either side."""
+    """Return lower and upper positions (n,) of the sliders: the limits, else +-pi rad or +-0.25 m."""
     prismatic = np.array([name in model.prismatic_joints for name in model.joint_names])
     half = np.where(prismatic, _HALF_STROKE, _HALF_TURN)
     lower, upper = model.position_lower, model.position_upper
@@ -69,22 +69,22 @@ def position_range(model: RobotModel) -> tuple[Array, Array]:
 
 
 def poses_in_range(model: RobotModel) -> Array:
-    """Positions (200, n), the same each time, spread evenly over the joints' ranges."""
+    """Return positions (200, n) that are evenly distributed over the joint ranges and always the same."""
     lower, upper = position_range(model)
     return np.random.default_rng(0).uniform(lower, upper, (_POSES, model.n))
 
 
 def reach_of(model: RobotModel) -> float:
-    """Return the largest distance (m) of a link's origin from the root's, over poses all over the range; 1 for none."""
+    """Return the largest distance (m) of a link origin from the root origin over the joint ranges; 1 if it is 0."""
     poses = poses_in_range(model)
     far = max(np.linalg.norm(model.link_pose(poses, link)[:, :3, 3], axis=1).max() for link in model.link_names)
     return float(far) if far > 0.0 else 1.0
 
 
 def torque_scale(model: RobotModel, recorded: ArrayLike | None = None) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the torque (n,) that counts as the whole of each joint; and (n,) True if it is the joint's effort limit.
+    """Return the reference torque (n,) of each joint, and a mask (n,) that is True if it is the effort limit.
 
-    Without a limit it is the largest of the ``recorded`` ones (..., n), or of the gravity torque over the range.
+    Without a limit it is the largest ``recorded`` torque (..., n), or the largest gravity torque over the joint range.
     """
     limits = model.effort_limits
     known = np.isfinite(limits) & (limits > 0.0)
@@ -95,17 +95,17 @@ def torque_scale(model: RobotModel, recorded: ArrayLike | None = None) -> tuple[
 
 
 def torque_shares(torque: Array, scale: Array) -> Array:
-    """Return torques (n,) as shares of ``torque_scale``'s; 0 where one is not known."""
+    """Return torques (n,) divided by those of ``torque_scale``; 0 for unknown ones."""
     return np.nan_to_num(torque / scale, posinf=0.0, neginf=0.0)
 
 
 def link_poses(model: RobotModel, q: ArrayLike, links: Sequence[str] | None = None) -> Array:
-    """Poses (links, 4, 4) of ``links``, by default of all in ``link_names``, in the root frame at q (n,)."""
+    """Return poses (links, 4, 4) of ``links`` (default: ``link_names``) in the root frame at q (n,)."""
     return np.stack([model.link_pose(q, link) for link in (model.link_names if links is None else links)])
 
 
 def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
-    """Centre of mass (3,) of all that moves in the root frame at q (n,); the root's origin where nothing has mass."""
+    """Return the centre of mass (3,) of the moving bodies in the root frame at q (n,); zero if they have no mass."""
     bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(-1, PARAMETERS)
     masses, poses = bodies[:, 0], link_poses(model, q, model.moving_links)
     first_moment: Array = np.einsum("kij,kj->i", poses[:, :3, :3], bodies[:, 1:4]) + masses @ poses[:, :3, 3]
@@ -113,9 +113,9 @@ def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
 
 
 def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array:
-    """Begin and end (k, 2, 3), root frame, of the force of ``joint_reactions`` at each moving joint's child.
+    """Return start and end points (k, 2, 3), in the root frame, of the force of ``joint_reactions`` at each joint.
 
-    A force as large as the weight of all that moves is 0.22 ``reach`` long, at standard gravity.
+    A force equal to the weight of all moving bodies, at standard gravity, is 0.22 ``reach`` (m) long.
     """
     forces = model.joint_reactions(state.q, state.qd, state.qdd)[:, :3]
     mass = float(model.inertial_parameters[: PARAMETERS * len(forces) : PARAMETERS].sum())
@@ -126,14 +126,14 @@ def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return the names without their common beginning, up to an underscore: panda_joint1 is joint1."""
+    """Return the names without their common prefix that ends with an underscore: panda_joint1 gives joint1."""
     common = os.path.commonprefix(list(names)) if len(names) > 1 else ""
     begin = common.rfind("_") + 1
     return [name[begin:] for name in names]
 
 
 def torque_texts(model: RobotModel, torque: Array) -> list[str]:
-    """Return the torques (n,) as text with units; a dash where one is not known."""
+    """Return the torques (n,) as text with units; a dash for unknown ones."""
     units = ["N" if name in model.prismatic_joints else "Nm" for name in model.joint_names]
     return [
         f"{fixed(value, 1)} {unit}" if np.isfinite(value) else "–" for value, unit in zip(torque, units, strict=True)
@@ -141,12 +141,12 @@ def torque_texts(model: RobotModel, torque: Array) -> list[str]:
 
 
 def fixed(value: float, digits: int) -> str:
-    """Return a number with so many decimals, and no -0."""
+    """Return a number as text with ``digits`` decimals, without negative zero."""
     return f"{round(float(value), digits) + 0.0:.{digits}f}"
 
 
 def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], reach: float) -> Array:
-    """Corners (m, 3), root frame, of the boxes around each shape, and arrows' ends, at each of some positions (n,)."""
+    """Return corners (m, 3), in the root frame, of the bounding boxes of shapes and arrows at all ``poses`` (n,)."""
     boxes = []
     for shape in shapes:
         ranges = zip(shape.vertices.min(axis=0), shape.vertices.max(axis=0), strict=True)
@@ -161,7 +161,7 @@ def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], 
 
 
 def viewpoint(points: Array) -> tuple[Array, Array]:
-    """Return the camera's position (3,) and target (3,), so that the points (m, 3) fill the height of the picture."""
+    """Return position (3,) and target (3,) of a camera for which the points (m, 3) fill the height of the image."""
     backward = _FROM / np.linalg.norm(_FROM)
     right = np.cross((0.0, 0.0, 1.0), backward)
     right /= np.linalg.norm(right)
@@ -176,12 +176,12 @@ def viewpoint(points: Array) -> tuple[Array, Array]:
 
 
 class Scene:
-    """The arm, its ghost, torques, joint forces and centre of mass, as nodes of viser's scene."""
+    """Nodes of viser's scene: the arm, the desired arm, torques, joint forces and the centre of mass."""
 
     def __init__(
         self, server: ViserServer, model: RobotModel, shapes: Sequence[Shape], reach: float, ground: float
     ) -> None:
-        """Add all nodes; ``reach`` (m) scales arrows and ground, ``ground`` (m) is the ground's height."""
+        """Add all nodes; ``reach`` (m) scales arrows and ground, ``ground`` (m) is the height of the ground."""
         self._server, self._model, self._reach = server, model, reach
         scene = server.scene
         self.layers = {
@@ -237,7 +237,7 @@ class Scene:
         )
 
     def _add_torques(self) -> None:
-        """Add an arrow and a label for each independent joint that moves a body, and a ring for a revolute one."""
+        """Add an arrow and a label for each independent joint that moves a body, and a ring if it is revolute."""
         model, scene = self._model, self._server.scene
         self._driven = [j for j, name in enumerate(model.joint_names) if name in model.moving_joints]
         bodies = [model.moving_joints.index(model.joint_names[j]) for j in self._driven]
@@ -250,7 +250,7 @@ class Scene:
             scene.add_mesh_simple(f"/torques/{j}", nothing, faces, side="double", cast_shadow=False)
             for j in self._driven
         ]
-        circle = ring(_RING * self._reach, 0.2 * _TUBE * self._reach).astype(np.float32)
+        circle = ring(_ARC_RADIUS * self._reach, 0.2 * _SHAFT_RADIUS * self._reach).astype(np.float32)
         self._rings = [
             scene.add_mesh_simple(
                 f"/torques/ring{j}", circle, faces, color=_RING_COLOUR, opacity=0.35, cast_shadow=False
@@ -263,7 +263,7 @@ class Scene:
         ]
 
     def show(self, state: SceneState, shares: Array) -> None:
-        """Move everything to a state, with torques as ``shares`` (n,); a browser sees all of it at once."""
+        """Update all nodes to a state, with torques as ``shares`` (n,), in one atomic update."""
         model = self._model
         links = link_poses(model, state.q)
         ghost = None if state.desired is None else link_poses(model, state.desired)
@@ -280,7 +280,7 @@ class Scene:
             self._sphere.position = centre
 
     def _show_torques(self, torque: Array, shares: Array, poses: Array) -> None:
-        radius, thickness = _RING * self._reach, _TUBE * self._reach
+        radius, thickness = _ARC_RADIUS * self._reach, _SHAFT_RADIUS * self._reach
         names, texts = short_names(self._model.joint_names), torque_texts(self._model, torque)
         _place(self._rings, poses[np.logical_not(self._prismatic)])
         _place(self._arrows, poses)
@@ -297,13 +297,13 @@ class Scene:
             label.text = f"{names[j]}  {texts[j]}"
 
     def stale(self, stale: bool) -> None:
-        """Show the arm grey, or in its own colours."""
+        """Show the arm in grey if ``stale``, else in its own colours."""
         for surface, colour in self._surfaces:
             surface.color = _STALE if stale else colour
 
 
 def quaternions(poses: Array) -> Array:
-    """Rotations of poses (m, 4, 4) as unit quaternions (m, 4), the scalar first."""
+    """Return the rotations of poses (m, 4, 4) as unit quaternions (m, 4), scalar first."""
     return np.asarray(np.roll(Rotation.from_matrix(poses[:, :3, :3]).as_quat(), 1, axis=1))
 
 

@@ -1,4 +1,4 @@
-"""Server of the page in a browser: scene, table of the joints and controls, for a pose, a recording or live."""
+"""Web server of the view: scene, table of joints and controls, for a pose, a recording, or live."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
     from viser import FrameHandle, GuiEvent, ViserServer
 
 Update = Callable[[float], None]
-"""Shows the state after so many seconds have passed."""
+"""Function that displays the state after the given time (s) has passed."""
 
-PERIOD = 0.04  # s between two pictures
+PERIOD = 0.04  # s between two updates
 _TABLE_PERIOD = 0.1
-_PORTS = 100  # that are tried
+_PORTS = 100  # number of ports that are tried
 
 _SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
-_DIGITS = 3  # of the sliders' rad or m
-_FOLLOW = 0.2  # s after which the slider follows the time
-_FRAMED = 20  # poses of a recording by which the camera is placed
+_DIGITS = 3  # decimals of the sliders, in rad or m
+_FOLLOW = 0.2  # s, update period of the time slider
+_FRAMED = 20  # poses of a recording that the camera must show
 
 _CELL = "padding:2px 6px 2px 0;text-align:right;white-space:nowrap"
 _BAR = 56  # px
 
 
 class Viewer:
-    """A page at ``url`` that shows an arm and its joints' numbers."""
+    """Web page at ``url`` with an arm and a table of its joints."""
 
     def __init__(
         self,
@@ -68,13 +68,13 @@ class Viewer:
         poses: Iterable[Array],
         torques: Array | None = None,
     ) -> None:
-        """Serve the page.
+        """Start the server.
 
-        ``description`` is the URDF's text, ``folder`` where its meshes are looked for, ``address`` host and port to
-        serve on; ``poses`` are positions (n,) that must be in the picture, ``torques`` (..., n) those that will be
-        shown, where they are known.
+        ``description`` is the URDF, ``folder`` the folder in which its meshes are searched, ``address`` host and port.
+        ``poses`` are positions (n,) that the camera must show; ``torques`` (..., n) are those that will be displayed,
+        if known in advance.
 
-        Raises RobotDynamicsError where viser or yourdfpy are missing, or the address cannot be had.
+        Raises RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
         """
         require_viewer()
         self.model = model
@@ -94,11 +94,11 @@ class Viewer:
 
     @property
     def url(self) -> str:
-        """Address of the page."""
+        """URL of the page."""
         return f"http://{self.server.get_host()}:{self.server.get_port()}"
 
     def finish_panel(self) -> None:
-        """Add the checkboxes of the layers and the notes, below the controls."""
+        """Add the checkboxes of the layers and the notes below the controls."""
         gui = self.server.gui
         with gui.add_folder("Show", expand_by_default=False):
             for name, (label, shown) in LAYERS.items():
@@ -107,7 +107,7 @@ class Viewer:
             gui.add_html(_lines(self.notes))
 
     def show(self, state: SceneState, torque_kind: str, at_once: bool = True) -> None:
-        """Show a state. The table follows ten times a second at most, unless ``at_once``, to be readable."""
+        """Display a state. The table is updated at most ten times a second unless ``at_once``, to be readable."""
         shares = torque_shares(state.torque, self._scale)
         self.scene.show(state, shares)
         now = time.monotonic()
@@ -116,11 +116,11 @@ class Viewer:
             self._table_at = now
 
     def status(self, text: str) -> None:
-        """Show a line below the table."""
+        """Display a line of text below the table."""
         self._status.content, self._status.visible = _lines([text]), True
 
     def run(self, update: Update) -> None:
-        """Call ``update`` with the seconds that have passed, 25 times a second, until something is raised."""
+        """Call ``update`` with the elapsed time (s) 25 times a second, until an exception is raised."""
         last = time.monotonic()
         while True:
             time.sleep(PERIOD)
@@ -129,7 +129,7 @@ class Viewer:
             last = now
 
     def close(self) -> None:
-        """End the server; open pages show that the connection is lost."""
+        """Stop the server; open pages show that the connection is lost."""
         with redirect_stdout(io.StringIO()):
             self.server.stop()
 
@@ -139,7 +139,7 @@ def _switch(layer: FrameHandle, event: GuiEvent[Any]) -> None:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the first port from this one on that can be served on; viser would wait for ever for an address."""
+    """Return the first free port from ``port`` on. viser itself would wait forever for an address in use."""
     for candidate in range(port, min(port + _PORTS, 65536)):
         try:
             with socket.create_server((host, candidate)):
@@ -147,23 +147,23 @@ def _free_port(host: str, port: int) -> int:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise RobotDynamicsError(
-                    f"{host}:{candidate}: {error.strerror}. Cure: --host 127.0.0.1, or another address of this "
-                    "machine; --port above 1023"
+                    f"{host}:{candidate}: {error.strerror}. Cure: give --host 127.0.0.1, or another address of this "
+                    "machine, and --port above 1023"
                 ) from None
-    raise RobotDynamicsError(f"{host}: the {_PORTS} ports from {port} on are taken. Cure: another --port")
+    raise RobotDynamicsError(f"{host}: the {_PORTS} ports from {port} on are in use. Cure: give another --port")
 
 
 def _serve(host: str, port: int, label: str) -> ViserServer:
-    """Return a server on this address alone: viser's way to share a page over the internet is closed."""
+    """Return a server on this address, with viser's sharing over the internet disabled."""
     import viser
 
     class LocalServer(viser.ViserServer):
         def request_share_url(self, verbose: bool = True) -> str | None:
-            """Refuse: only those who can reach this address may see the robot."""
+            """Do nothing: the page must not be available on the internet."""
             return None
 
     port = _free_port(host, port)
-    with redirect_stdout(io.StringIO()):  # it draws a box around its address
+    with redirect_stdout(io.StringIO()):  # viser prints a banner
         server = LocalServer(host=host, port=port, label=label, verbose=False)
     server.gui.configure_theme(control_width="large", show_logo=False, show_share_button=False)
     server.gui.main_panel.dock_right()
@@ -171,9 +171,9 @@ def _serve(host: str, port: int, label: str) -> ViserServer:
 
 
 def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence[bool], torque_kind: str) -> str:
-    """Return each joint's position, error and torque as HTML, with a bar for its share (n,) of the limit.
+    """Return an HTML table of position, error and torque of each joint, with a bar for its share (n,) of the limit.
 
-    ``limited`` (n,) is True where the share is of the effort limit; else it is of the largest torque.
+    ``limited`` (n,) is True for shares of the effort limit; the others are shares of the largest torque.
     ``torque_kind`` is the heading of the torque.
     """
     error = None if state.desired is None else 1e3 * (state.desired - state.q)
@@ -189,7 +189,9 @@ def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence
     heads = ["joint", "position", *(["error"] if error is not None else []), escape(torque_kind)]
     share = "of limit" if all(limited) else "of limit*"
     head = "".join(f"<th style='{_CELL};font-weight:600'>{text}</th>" for text in [*heads, share])
-    foot = "" if all(limited) else "<div style='color:#868e96'>* no limit is known: of the largest torque</div>"
+    foot = (
+        "" if all(limited) else "<div style='color:#868e96'>* no effort limit: percentage of the largest torque</div>"
+    )
     return (
         "<div style='padding:0 0.9em 0.6em;font-size:11.5px;font-variant-numeric:tabular-nums;overflow-x:auto'>"
         f"<table style='border-collapse:collapse'><tr style='color:#868e96'>{head}</tr>{''.join(rows)}</table>"
@@ -218,7 +220,7 @@ def _lines(texts: Sequence[str]) -> str:
 def pose_view(
     model: RobotModel, description: str | bytes, folder: Path, address: tuple[str, int]
 ) -> tuple[Viewer, Update]:
-    """Serve an arm with a slider for each joint, its gravity torque and centre of mass; arguments as of ``Viewer``."""
+    """Serve an arm with a slider for each joint, gravity torque and centre of mass; arguments are those of Viewer."""
     lower, upper = position_range(model)
     middle = 0.5 * (lower + upper)
     viewer = Viewer(model, description, folder, address=address, poses=[middle])
@@ -235,7 +237,7 @@ def pose_view(
 
     def reset(_: object) -> None:
         for slider, q in zip(sliders, start, strict=True):
-            slider.value = float(q)  # type: ignore[misc]  # mypy overlooks its setter
+            slider.value = float(q)  # type: ignore[misc]  # mypy does not see the setter
         changed.set()
 
     for slider in sliders:
@@ -263,7 +265,7 @@ def recording_view(
     address: tuple[str, int],
     notes: Sequence[str] = (),
 ) -> tuple[Viewer, Update]:
-    """Serve a recording, which plays at once; arguments as of ``Viewer``, ``notes`` are shown below."""
+    """Serve a recording and start playback; ``notes`` are displayed, other arguments are those of Viewer."""
     times = np.linspace(0.0, recording.duration, _FRAMED)
     torques = None if recording.torque is None else recording.torque.rows
     tracks = [track for track in (recording.q, recording.desired) if track is not None]
@@ -279,7 +281,7 @@ def recording_view(
         speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
 
     def seek(event: GuiEvent[Any]) -> None:
-        if event.client_id is not None:  # a person, not the slider that follows the clock
+        if event.client_id is not None:  # moved by the user, not by the clock
             clock.time = slider.value
             moved.set()
 
@@ -317,7 +319,7 @@ def recording_view(
 def live_view(
     model: RobotModel, description: str | bytes, folder: Path, arm: LiveArm, address: tuple[str, int]
 ) -> tuple[Viewer, Update]:
-    """Serve the last state of ``arm``; without joint states for a second it is grey, and the page says for how long."""
+    """Serve the last state of ``arm``; it turns grey after a second without joint states."""
     middle: Array = 0.5 * np.add(*position_range(model))
     viewer = Viewer(model, description, folder, address=address, poses=[middle])
     viewer.status("waiting for joint states")

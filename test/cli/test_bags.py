@@ -1,4 +1,4 @@
-"""robot_dynamics compare and report: printed differences and exit codes, and the page."""
+"""robot_dynamics compare and report: printed differences, exit codes, and the page."""
 
 import struct
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def page_of(*line: str) -> str:
-    """The page that the command writes."""
+    """Return the page that the command writes."""
     pytest.importorskip("plotly")
     arguments = parse("report", *line)
     arguments.run(arguments)
@@ -86,7 +86,7 @@ def test_robot_of_a_file_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
-    """One that was asked for is an error; one that only happens to be in the bag is said."""
+    """A robot of the command line is an error; an unusable one in the bag is only reported."""
     record_with_description(tmp_path, ARM.replace('name="a"', 'name="c"').replace('name="b"', 'name="d"'))
     line = (str(tmp_path / "bag"), "--overwrite", "-o", str(tmp_path / "out.html"))
     assert "the robot&#x27;s joints are c, d" in page_of(*line)
@@ -95,7 +95,7 @@ def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
 
 
 def test_joint_states_are_read_from_the_topic_that_is_named(tmp_path: Path) -> None:
-    """Of two topics of joint states that called joint_states is taken, unless another one is named."""
+    """The default of two topics is the one named joint_states."""
     bag, output = record(tmp_path / "bag", cycles=20), str(tmp_path / "out.html")
     assert f"the first joint states on {STATES} " in page_of(str(bag), "-o", output)
     page = page_of(str(bag), "-o", output, "--overwrite", "--topic", COMMANDS)

@@ -1,4 +1,4 @@
-"""What the demo accepts, sets and says of its runs, and how it finds out that one went wrong."""
+"""robot_dynamics demo: arguments, settings, tracking errors, and detection of failed runs."""
 
 import time
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_laws_that_follow_no_trajectory_are_refused(law: str, capsys: pytest.Cap
 
 @pytest.mark.parametrize("robot", robot_names())
 def test_settings_are_parameters_that_the_nodes_take(robot: str) -> None:
-    """As they come back from the file that the nodes read."""
+    """The settings are read back from the file of the nodes."""
     settings: dict[str, Any] = demo._settings(
         parse("demo", "--robot", robot, "--duration", "7"), robot_urdf(robot), robot_dynamics_file(robot)
     )
@@ -54,7 +54,7 @@ def test_settings_are_parameters_that_the_nodes_take(robot: str) -> None:
 
 
 def test_errors_of_a_node_are_found(tmp_path: Path) -> None:
-    """One that has no robot yet, and one whose robot is none."""
+    """One node has no robot yet, the other one an invalid robot."""
     nodes = []
     with private_graph() as graph, ProcessGroup() as group:
         for name, given in (("none", []), ("bad", ["-p", "robot_description:=<robot"])):
@@ -96,7 +96,7 @@ def test_table_has_a_column_for_each_law() -> None:
 
 
 def record(path: Path, cycles: int = 30, moves_at: int = 10, lost: Any = (), shift: int = 0) -> Path:
-    """A run: desired k, actual k - 0.5 on joint a from cycle ``moves_at``; commands in another order of joints."""
+    """Record a run: desired k, actual k - 0.5 on joint a from cycle ``moves_at``; commands in another joint order."""
     states, commands, rest = JointStateWriter(["a", "b"]), JointStateWriter(["b", "a"]), np.zeros(2)
     with BagWriter(path, {STATES: KIND, COMMANDS: KIND}) as bag:
         for k in range(cycles):
@@ -117,7 +117,7 @@ def test_a_run_begins_where_the_desired_position_moves(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.effort, 3.0)
 
 
-def test_states_without_an_answer_are_left_out(tmp_path: Path) -> None:
+def test_states_without_a_command_are_omitted(tmp_path: Path) -> None:
     bag = record(tmp_path / "bag", lost=(3, 12, 13, 28))
     assert len(read_tracking(bag, "pd", 0.15).time) == 14
 
@@ -125,12 +125,12 @@ def test_states_without_an_answer_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        ({"moves_at": 100}, "never moves"),
-        ({"cycles": 20}, r"holds 0\.1 s of a motion of 0\.1"),
-        ({"shift": 1}, "no command answers a state"),
+        ({"moves_at": 100}, "never changes"),
+        ({"cycles": 20}, r"0\.1 s of 0\.1 s of motion"),
+        ({"shift": 1}, "no command has the stamp"),
     ],
 )
-def test_runs_that_say_nothing(made: dict[str, Any], reason: str, tmp_path: Path) -> None:
+def test_incomplete_runs_are_errors(made: dict[str, Any], reason: str, tmp_path: Path) -> None:
     with pytest.raises(BagError, match=f"bag: .*{reason}"):
         read_tracking(record(tmp_path / "bag", **made), "pd", 0.149)
 

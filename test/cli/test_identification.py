@@ -1,4 +1,4 @@
-"""robot_dynamics excite, torque and identify: an exciting trajectory, recorded torques explained, a dynamics file."""
+"""robot_dynamics excite, torque and identify: exciting trajectory, analysis of recorded torques, and dynamics file."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ def write_bag(path: Path, names: Sequence[str], stamps: Any, *fields: Any) -> Pa
 
 @pytest.fixture
 def bag(tmp_path: Path, load_robot: Callable[..., RobotModel]) -> Path:
-    """20 s of a Panda that carries 1.2 kg, at 50 Hz."""
+    """Return a bag of 20 s of a Panda with a payload of 1.2 kg, at 50 Hz."""
     truth = load_robot("panda", "panda").with_payload("panda_link7", 1.2, [0.0, 0.0, 0.1], [0.0] * 6)
     motion = exciting_motion(truth, seed=3, noise=0.02, samples=1000)
     names = [name.replace("panda_", "fer_") for name in truth.joint_names]
@@ -112,7 +112,7 @@ def test_effort_in_other_units_is_read(bag: Path, tmp_path: Path, capsys: pytest
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two bags of a SCARA with friction, which the model does not have: the file has it, within 3 %."""
+    """From two bags of a SCARA, friction that the model lacks is identified within 3 %."""
     actual = with_friction(SCARA, tmp_path)
     names, bags = [f"left_{name}" for name in actual.joint_names], []
     for k in (1, 2):

@@ -1,4 +1,4 @@
-"""robot_dynamics inspect: its tables and its JSON say what the model says, and what the model lacks."""
+"""robot_dynamics inspect: tables and JSON agree with the model, and notes report missing data."""
 
 import json
 import math
@@ -18,13 +18,13 @@ from support.commands import run
 
 
 def shown(capsys: pytest.CaptureFixture[str], *line: object) -> str:
-    """What the command prints, with single blanks."""
+    """Return the printed text with single spaces."""
     run("inspect", *line)
     return "\n".join(" ".join(row.split()) for row in capsys.readouterr().out.splitlines())
 
 
 def found(capsys: pytest.CaptureFixture[str], *line: object) -> dict[str, Any]:
-    """What --json prints, and nothing beside it on stdout."""
+    """Return the object that --json prints, the only output on stdout."""
     run("inspect", "--json", *line)
     out = capsys.readouterr().out
     assert not {"NaN", "Infinity"} & set(out.replace(",", " ").split())
@@ -63,7 +63,7 @@ def test_equations_and_a_state(capsys: pytest.CaptureFixture[str], load_robot: C
 
 
 def test_drives_couplings_and_oddities(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Spong's remotely driven elbow (9.89) with a motor on link 1, and a link that no mass is known of."""
+    """Spong's remotely driven elbow (9.89) with a motor on link 1, and a link of unknown mass."""
     arm = arms.planar_2r(0.4, 0.0, Link("", 2.0, (0.2, 0, 0), arms.thin_rod(2.0, 0.4)), Link(""))
     for joint in arm.movable:
         arm = arm.with_joint(joint, limit='<limit lower="-1" upper="1" effort="0" velocity="0"/>')
@@ -110,7 +110,7 @@ def test_keys_and_numbers(capsys: pytest.CaptureFixture[str], load_robot: Callab
 
 
 def test_the_worst_over_the_range(capsys: pytest.CaptureFixture[str], load_robot: Callable[..., RobotModel]) -> None:
-    """Stretched out to the side: gravity of both links at joint 1; M is worst conditioned where the arm is straight."""
+    """Gravity at joint 1 is largest with the arm stretched out; M is worst conditioned if it is straight."""
     sampled = found(capsys, "planar_2r")["range"]
     model = load_robot("planar_2r")
     for joint, expected, limit in zip(sampled["gravity"], (4 * 0.25 + 3 * (0.5 + 0.2), 3 * 0.2), (80, 30), strict=True):
@@ -135,10 +135,10 @@ def test_the_worst_over_the_range(capsys: pytest.CaptureFixture[str], load_robot
         (12.0, 3.1, "position limits"),
     ],
 )
-def test_a_joint_that_cannot_carry_its_own_weight(
+def test_a_joint_too_weak_for_gravity_gives_a_note(
     effort: float, state: float, note: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """2 kg at 0.5 m, which hangs to the side at zero, on a base of 3 kg: 10 Nm."""
+    """2 kg at 0.5 m, horizontal at zero, on a base of 3 kg: 10 Nm."""
     limit = f'<limit lower="-3" upper="3" effort="{effort}" velocity="0"/>'
     hinge = Joint("hinge", "revolute", "base", "bob", axis=(0, 1, 0), limit=limit)
     arm = Arm((Link("base", 3.0), Link("bob", 2.0, (0.5, 0, 0))), (hinge,))
@@ -148,7 +148,7 @@ def test_a_joint_that_cannot_carry_its_own_weight(
     assert facts["pose"]["gravity_percent"] == pytest.approx([1000.0 / effort * abs(math.cos(state))], abs=1e-9)
     messages = [entry["message"] for entry in facts["notes"]]
     assert len([message for message in messages if re.search(note, message)]) == 1
-    assert any("weight" in message for message in messages) == (effort < 10.0)
+    assert any("gravity torque exceeds" in message for message in messages) == (effort < 10.0)
     assert all(entry["cure"] for entry in facts["notes"])
 
 
@@ -169,7 +169,7 @@ def test_no_limit_and_no_mass_are_null(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 def test_parts_of_a_robot(capsys: pytest.CaptureFixture[str], load_robot: Callable[..., RobotModel]) -> None:
-    """The other joints are locked, at 0 or where it says, so that formulas of a large robot's parts can be had."""
+    """Other joints are locked at 0 or a given position, so that parts of a large robot have formulas."""
     line = ("panda", "--joints", "panda_joint2", "panda_joint4", "--locked", "panda_joint6=1.5", "--equations")
     facts = found(capsys, *line)
     assert facts["locked"] == {f"panda_joint{k}": 1.5 * (k == 6) for k in (1, 3, 5, 6, 7)}

@@ -1,4 +1,4 @@
-"""Commands that cannot run, one line on stderr with what is wrong, and what they do about files that are there."""
+"""Errors of commands on stderr, and the treatment of existing files."""
 
 from pathlib import Path
 
@@ -71,7 +71,7 @@ def test_without_ros_commands_that_start_nodes_name_it(
 ) -> None:
     monkeypatch.setattr(processes, "find_spec", lambda name: None)
     assert main(line.split()) == 1
-    assert "no rclpy" in capsys.readouterr().err
+    assert "rclpy" in capsys.readouterr().err
 
 
 # --- Files that are there already

@@ -1,4 +1,4 @@
-"""robot_dynamics simulate: its bag is that of the live nodes, a replay of it gives the same commands, bit for bit."""
+"""robot_dynamics simulate: the bag equals that of the nodes, and its replay gives the same commands, bit for bit."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +24,7 @@ def messages(bag: Path, topic: str) -> list[bytes]:
 
 
 def config(tmp_path: Path, **parameters: Any) -> Path:
-    """The arm's own parameters, and others."""
+    """Return the robot's parameter file with changed values."""
     own = yaml.safe_load((ROOT / "config" / "planar_2r.yaml").read_text(encoding="utf-8"))["/**"]["ros__parameters"]
     path = tmp_path / "parameters.yaml"
     path.write_text(yaml.safe_dump({"/**": {"ros__parameters": own | parameters}}), encoding="utf-8")
@@ -32,7 +32,7 @@ def config(tmp_path: Path, **parameters: Any) -> Path:
 
 
 def trajectory(tmp_path: Path, *points: tuple[int, list[float]]) -> Path:
-    """A file with points (s, positions)."""
+    """Write a file with points (s, positions)."""
     message = {
         "joint_names": ["joint2", "joint1"],
         "points": [{"positions": q, "time_from_start": {"sec": t, "nanosec": 0}} for t, q in points],
@@ -81,7 +81,7 @@ def test_the_bag_is_that_of_the_nodes(
 def test_a_replay_gives_the_same_commands(
     parameters: dict[str, Any], plant: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By what the bag carries of the controller; and a second simulation gives the same bytes."""
+    """The replay uses the configuration in the bag; a second simulation gives the same bytes."""
     file, friction = config(tmp_path, **parameters), tmp_path / "friction.yaml"
     friction.write_text("joints: {joint1: {coulomb: 0.5}}", encoding="utf-8")
     first, second, again = tmp_path / "one", tmp_path / "another", tmp_path / "replayed"
@@ -99,7 +99,7 @@ def test_a_replay_gives_the_same_commands(
 
 
 def test_a_trajectory_from_a_file(tmp_path: Path) -> None:
-    """It starts at its first point, waits there, moves on, and is followed to the end."""
+    """The arm starts at the first point, waits there, and follows the trajectory to its end."""
     bag = tmp_path / "bag"
     file = trajectory(tmp_path, (0, [0.4, -0.5]), (1, [0.4, -0.5]), (2, [0.6, -0.2]))
     run("simulate", "planar_2r", "--trajectory", file, "--law", "pd_plus", "--rate", 250, "-o", bag)
@@ -114,7 +114,7 @@ def test_a_trajectory_from_a_file(tmp_path: Path) -> None:
     ("plant", "believed"), [(["--mass-scale", 1.2], {}), ([], {"gravity": [0.0, 0.0, -9.81 / 1.2]})]
 )
 def test_a_plant_that_differs(plant: list[object], believed: dict[str, Any], tmp_path: Path) -> None:
-    """The error of gravity compensation under a load that is 20 % heavier than believed, over the gain."""
+    """With a load that is 20 % heavier than modelled the error is that of gravity divided by the gain."""
     file = trajectory(tmp_path, (0, [0.0, 0.0]), (3, [0.0, 0.0]), (4, [0.001, 0.0]))
     gains = config(tmp_path, gains={"kp": [400.0, 400.0], "kd": [40.0, 40.0]}, **believed)
     bag = tmp_path / "bag"
@@ -130,7 +130,7 @@ def test_a_plant_that_differs(plant: list[object], believed: dict[str, Any], tmp
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The controller believes in friction that the plant lacks: what it adds for it is error."""
+    """The controller compensates friction that the plant does not have, which causes an error."""
     rms = []
     for plant in ([], ["--plant-dynamics", "none"]):
         run("simulate", "planar_2r", "--dynamics", ROOT / "config" / "planar_2r_craig.dynamics.yaml", *plant)

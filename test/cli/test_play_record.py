@@ -1,4 +1,4 @@
-"""The commands play, record and view --live: which node they become, with which parameters."""
+"""Commands play, record and view --live: the node that each becomes, and its parameters."""
 
 import sys
 from typing import Any
@@ -14,7 +14,7 @@ NODES = {"player_node": player_node, "recorder_node": recorder_node, "view_node"
 
 
 def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str, Any]]:
-    """The node that a command line becomes, and its parameters as the node reads them."""
+    """Return the node that a command line becomes, and its parameters as the node reads them."""
     calls: list[tuple[str, list[str]]] = []
     monkeypatch.setattr("os.execv", lambda path, arguments: calls.append((path, arguments)))
     run(*line)

@@ -1,4 +1,4 @@
-"""Programs of this machine that ask for a ROS domain get different ones, for as long as they run; nodes are ended."""
+"""Private ROS domains of different programs are distinct, and node processes are ended."""
 
 import signal
 import subprocess
@@ -30,7 +30,7 @@ def test_a_domain_is_given_back() -> None:
 
 
 def test_a_signal_that_comes_too_early_is_sent_again(tmp_path: Path) -> None:
-    """Behind a shell's & SIGINT is ignored, and a node begins to look out for it only when Python has loaded it."""
+    """Background jobs ignore SIGINT until the node has installed its handler."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with private_graph() as environment:

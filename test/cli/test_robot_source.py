@@ -1,4 +1,4 @@
-"""xacro files as robots: expanded where xacro is, as a module or as a command, and clear words where it is not."""
+"""xacro files as robots: expanded with the module or command xacro, and an error if it is not installed."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ COMMAND = Path(sys.executable).parent / "xacro"
 
 @pytest.fixture
 def arm(tmp_path: Path) -> Path:
-    """A pendulum, whose mass is an argument."""
+    """Write a pendulum whose mass is a xacro argument."""
     path = tmp_path / "arm.urdf.xacro"
     path.write_text(ARM.format(more=""), encoding="utf-8")
     return path
@@ -60,7 +60,7 @@ def test_is_expanded_with_its_arguments(way: str, arm: Path, monkeypatch: pytest
 
 
 def test_every_command_takes_it(arm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the argument ROBOT, and by --robot."""
+    """xacro files are accepted as ROBOT and as --robot."""
     pytest.importorskip("xacro")
     run("inspect", arm, "--xacro-arg", "mass:=3")
     run("excite", "--robot", arm, "--xacro-arg", "mass:=3", "-o", tmp_path / "excitation.yaml")

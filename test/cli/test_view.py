@@ -1,4 +1,4 @@
-"""robot_dynamics view: what the command line says becomes a page, or a node."""
+"""robot_dynamics view: the page or the node for each command line."""
 
 import socket
 from pathlib import Path
@@ -28,7 +28,7 @@ def urdf(tmp_path: Path) -> str:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Pages that were served: each is shown once, then interrupted."""
+    """Collect the pages that are served; each is shown once, then interrupted."""
     from robot_dynamics_ros.view.viewer import Viewer
 
     pages: list[Any] = []
@@ -48,7 +48,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_pose_in_the_middle_of_the_range(urdf: str, served: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """The middle of the range, where gravity pulls (2 0.2 + 1 0) 9.81 on the first joint."""
+    """In the middle of the range the gravity torque of the first joint is (2 0.2 + 1 0) 9.81."""
     with pytest.raises(KeyboardInterrupt):
         run("view", urdf, "--port", "18080")
     (page,) = served
@@ -69,7 +69,7 @@ def test_recording_is_played(urdf: str, served: list[Any], tmp_path: Path) -> No
 
 
 def test_a_taken_port_is_passed_over(urdf: str, served: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """The next one where one is taken; none that cannot be."""
+    """The next free port is used; an invalid port is an error."""
     with socket.create_server(("127.0.0.1", 18090)), pytest.raises(KeyboardInterrupt):
         run("view", urdf, "--port", "18090")
     assert served[0].viewer.url == "http://127.0.0.1:18091"

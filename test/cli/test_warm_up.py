@@ -1,4 +1,4 @@
-"""robot_dynamics warm-up: after it nothing is compiled at the first start of nodes and commands."""
+"""robot_dynamics warm-up: afterwards the first start of nodes and commands compiles nothing."""
 
 import os
 import subprocess

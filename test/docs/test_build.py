@@ -1,4 +1,4 @@
-"""The pages build without a warning, as `make docs` builds them, and ask nothing of the network."""
+"""The documentation builds without warnings, as with `make docs`, and without network."""
 
 import subprocess
 import sys

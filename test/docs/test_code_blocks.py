@@ -1,4 +1,4 @@
-"""Every code block of README and docs: it is what its language says, names what exists, and runs as the page says."""
+"""Code blocks of README and docs: valid in their language, names exist, and they run with the printed output."""
 
 from pathlib import Path
 from unittest.mock import patch
@@ -26,7 +26,7 @@ def _pages() -> list[object]:
 
 
 @pytest.mark.parametrize("block", ALL, ids=[block.where for block in ALL])
-def test_block_is_what_its_language_says(block: Block, tmp_path: Path) -> None:
+def test_block_is_valid_in_its_language(block: Block, tmp_path: Path) -> None:
     check_block(block, tmp_path)
 
 

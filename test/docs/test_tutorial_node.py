@@ -1,4 +1,4 @@
-"""The node of the tutorial on laws, as its reader starts it: beside the simulated arm, over DDS."""
+"""The node of the tutorial on control laws, run with the simulated arm over DDS."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""The scripts in examples/ and the notebook run, draw, and find the results that they state."""
+"""Scripts in examples/ and the notebook: they run, plot, and give the results that they state."""
 
 import importlib.util
 import json
@@ -34,7 +34,7 @@ def load_example(name: str) -> ModuleType:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """run(name, *arguments) calls an example's main in an empty folder and returns what it printed."""
+    """Return a function run(name, *arguments) that calls an example's main in an empty folder, for its output."""
     monkeypatch.chdir(tmp_path)
 
     def call(name: str, *arguments: str) -> str:
@@ -56,7 +56,7 @@ def assert_picture(name: str) -> None:
 
 @pytest.mark.parametrize("robot", ["panda", "scara"])
 def test_inverse_dynamics(robot: str, run: Callable[..., str]) -> None:
-    """The table beside Pinocchio's torques."""
+    """The table agrees with Pinocchio's torques."""
     urdf = ROOT / "urdf" / f"{robot}.urdf"
     table = [numbers(line[20:]) for line in run("inverse_dynamics", str(urdf)).splitlines()[1:-1]]
     tau, inertia, velocity, gravity = np.array(table).T
@@ -68,7 +68,7 @@ def test_inverse_dynamics(robot: str, run: Callable[..., str]) -> None:
 
 
 def test_own_control_law(run: Callable[..., str]) -> None:
-    """It learns the mass to a percent, and tracks a hundred times better than the law that does not."""
+    """The mass is estimated within 1 %, and the error is a hundredth of that of the other law."""
     pd, adaptive, mass, carried = numbers(run("own_control_law"))[:4]
     assert mass == pytest.approx(carried, rel=0.01)
     assert adaptive < 0.01 * pd
@@ -76,7 +76,7 @@ def test_own_control_law(run: Callable[..., str]) -> None:
 
 
 def test_payload_at_run_time(run: Callable[..., str]) -> None:
-    """Told of its payload, the arm comes back to where it held; test/control has the momentum observer."""
+    """After the payload is set, the arm returns; test/control tests the momentum observer."""
     reported = run("payload_at_run_time", "here.png").splitlines()
     sunk, back = numbers(reported[7])
     assert sunk > 50.0 and back < 0.1
@@ -94,7 +94,7 @@ def test_identification(run: Callable[..., str]) -> None:
 
 
 def test_thousand_arms() -> None:
-    """Forty of them. A gain ten times as high leaves about a hundredth of the error; one that is too high, more."""
+    """With 40 arms: a tenfold gain leaves about a hundredth of the error; a gain that is too high leaves more."""
     example = load_example("thousand_arms")
     masses = np.linspace(0.7, 1.3, 40)
     low, high, too_high = (np.median(example.errors(omega, masses)) for omega in (10.0, 100.0, 300.0))
@@ -103,31 +103,34 @@ def test_thousand_arms() -> None:
 
 
 def test_four_bar(run: Callable[..., str]) -> None:
-    """test/formulations has the four-bar linkage itself."""
+    """test/formulations tests the four-bar linkage itself."""
     assert abs(numbers(run("four_bar"))[2]) < 1e-12
     assert_picture("four_bar.png")
 
 
 def test_resolved_rate(run: Callable[..., str]) -> None:
-    """Craig, MATLAB exercise 5: its Jacobian and determinant by hand, Euler's rule, and J^T F at each step."""
+    """Craig, MATLAB exercise 5: closed-form Jacobian and determinant, Euler's rule, and J^T F at each step."""
     example = load_example("resolved_rate")
     motion = example.run()
-    assert (example.LENGTHS, tuple(example.START)) == (craig_jacobians.HAND_LENGTHS, tuple(craig_jacobians.HAND_START))
+    assert (example.LENGTHS, tuple(example.START)) == (
+        craig_jacobians.THREE_LINK_LENGTHS,
+        tuple(craig_jacobians.THREE_LINK_START),
+    )
     assert_close(motion.time, np.linspace(0.0, 5.0, 51), 1e-14)
-    q = craig_jacobians.HAND_START
+    q = craig_jacobians.THREE_LINK_START
     for k in range(51):
-        j = craig_jacobians.hand_jacobian(q)
+        j = craig_jacobians.three_link_jacobian(q)
         assert_close(motion.angles[k], q, 1e-12)
-        assert_close(motion.rates[k], np.linalg.solve(j, craig_jacobians.HAND_VELOCITY), 1e-12)
-        assert_close(motion.torques[k], j.T @ craig_jacobians.HAND_FORCE, 1e-12)
-        assert motion.determinant[k] == pytest.approx(craig_jacobians.hand_determinant(q), rel=1e-12)
+        assert_close(motion.rates[k], np.linalg.solve(j, craig_jacobians.THREE_LINK_VELOCITY), 1e-12)
+        assert_close(motion.torques[k], j.T @ craig_jacobians.THREE_LINK_FORCE, 1e-12)
+        assert motion.determinant[k] == pytest.approx(craig_jacobians.three_link_determinant(q), rel=1e-12)
         q = q + 0.1 * motion.rates[k]
-    assert_close(motion.hand[-1] - motion.hand[0], 5.0 * craig_jacobians.HAND_VELOCITY, 0.03)
+    assert_close(motion.end_effector[-1] - motion.end_effector[0], 5.0 * craig_jacobians.THREE_LINK_VELOCITY, 0.03)
     run("resolved_rate", "picture.png")
     assert_picture("picture.png")
 
 
-def test_tour_finds_what_its_text_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tour_gives_the_results_in_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     matplotlib.use("Agg")
     names: dict[str, Any] = {}
     for cell in json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))["cells"]:

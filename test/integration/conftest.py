@@ -8,7 +8,7 @@ from support.ros import PATIENCE
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Before it is given up here, a node that does not answer has been waited for, and its log is shown."""
+    """Set timeouts that are longer than those of the tests, which report the logs of nodes."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.timeout(3 * PATIENCE))

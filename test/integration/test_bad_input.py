@@ -1,4 +1,4 @@
-"""Bad input: one clear error that names the culprit, the node goes on, and no torque is ever other than finite."""
+"""Invalid input: one error that names the culprit, the node continues, and all torques are finite."""
 
 import subprocess
 import sys
@@ -20,14 +20,14 @@ assert BROKEN != URDF
 
 def _one_error(graph: Graph, log: Log, *culprits: str) -> None:
     graph.wait(lambda: log.errors, f"an error that names {culprits}")
-    graph.settle(0.2)
+    graph.spin_for(0.2)
     assert len(log.errors) == 1, log.errors
     assert all(culprit in log.errors[0] for culprit in culprits), log.errors
     assert "Traceback" not in log.text()
 
 
 def _runs(graph: Graph, node: str) -> None:
-    """The node has a good robot now and does its work."""
+    """Check that the node works with a valid robot."""
     if node == "computed_torque_node":
         driver = Driver(graph)
         effort = driver.ask(Q).effort
@@ -41,7 +41,7 @@ def _runs(graph: Graph, node: str) -> None:
 
 @pytest.mark.parametrize("node", NODES)
 def test_broken_robots(node: str, tmp_path: Path) -> None:
-    """Of the parameter and of the latched topic; a good one may come later."""
+    """An invalid robot from the parameter or the latched topic can be replaced later."""
     with Graph(tmp_path) as graph:
         process = graph.start(node, {**PLANAR, "robot_description": BROKEN})
         _one_error(graph, Log(process.log), "link1", "four")
@@ -55,7 +55,7 @@ def test_broken_robots(node: str, tmp_path: Path) -> None:
 
 
 def test_what_keeps_nodes_from_their_work(tmp_path: Path) -> None:
-    """Nodes report what is wrong, and wait until it is corrected."""
+    """Nodes report the error, and wait until it is corrected."""
     override = {"/joint_states": {"subscription": {"reliability": "relaible"}}}
     with Graph(tmp_path) as graph:
         controller = Log(graph.start("computed_torque_node", {**PLANAR, "qos_overrides": override}).log)
@@ -68,7 +68,7 @@ def test_what_keeps_nodes_from_their_work(tmp_path: Path) -> None:
 
 
 def test_a_recorder_that_cannot_record_ends_with_the_reason(tmp_path: Path) -> None:
-    """Alone in its domain: Fast DDS 3.2 may crash in a process that ends while another asks it for its types."""
+    """In a domain of its own, because Fast DDS 3.2 may crash during discovery at exit."""
     bag, broken = tmp_path / "bag", tmp_path / "broken.yaml"
     bag.mkdir()
     broken.write_text("a: [b", encoding="utf-8")
@@ -84,7 +84,7 @@ def test_a_recorder_that_cannot_record_ends_with_the_reason(tmp_path: Path) -> N
 
 
 def test_unfit_parameters_of_the_controller(tmp_path: Path) -> None:
-    """An unconfigured node does not know its robot yet: it refuses them when it is configured."""
+    """Parameters that depend on the robot are refused when the node is configured."""
     node = "computed_torque_node"
     with Graph(tmp_path) as graph:
         process = graph.start(node, {**PLANAR, "autostart": False})
@@ -120,7 +120,7 @@ BAD_PLANT: list[tuple[dict[str, Any], str]] = [
 
 
 def test_parameters_of_the_plant(tmp_path: Path) -> None:
-    """ROS itself refuses numbers that are out of range; the node tells the rest when it learns its robot."""
+    """ROS refuses numbers out of range; the node reports the others when its robot is known."""
     node = "simulation_node"
     with Graph(tmp_path) as graph:
         misspelt = {"gains": {"natural_freqency": [5.0]}, "publish_rte": 100.0}

@@ -1,4 +1,4 @@
-"""The controller's parameters on the wire: laws in closed form, for Tsai's arm with friction, Craig (6.110)-(6.113)."""
+"""Parameters of the controller node: laws in closed form for Tsai's arm with friction, Craig (6.110)-(6.113)."""
 
 import math
 import time
@@ -38,10 +38,10 @@ BASE = {parameter.name: parameter.default for parameter in ALL if parameter.when
 
 
 class Arm(Driver):
-    """The driver of an arm that also changes its controller's parameters."""
+    """Driver of an arm that also changes its controller's parameters."""
 
     def change(self, values: dict[str, Any]) -> SetParametersResult:
-        """Set all of these parameters or none, and return the outcome."""
+        """Set these parameters atomically, and return the result."""
         request = SetParametersAtomically.Request(parameters=[_parameter(*item) for item in values.items()])
         return self.graph.call(SetParametersAtomically, f"{NODE}/set_parameters_atomically", request).result
 
@@ -54,7 +54,7 @@ class Arm(Driver):
         return list(self.graph.call(GetParameters, f"{NODE}/get_parameters", request).values)
 
     def effort(self) -> Array:
-        """The command at Q, QD after a change has faded in: 0.2 s, by stamps and by the clock."""
+        """Return the command at Q, QD after the 0.2 s (stamps and steady clock) in which a change takes effect."""
         self.ask(Q, QD)
         stamp, clock = self.now + 250_000_000, time.monotonic() + 0.25
         while self.now < stamp or time.monotonic() < clock:
@@ -69,7 +69,7 @@ def _parameter(name: str, value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
-    """Its file has integers where numbers are meant."""
+    """Start a controller whose file has integers for floating-point parameters."""
     folder = tmp_path_factory.mktemp("controller")
     whole = {"update_rate": 0, "gains.natural_frequency": [8, 8], "state_timeout": 1000, "effort_limit_scale": 1}
     with Graph(folder) as graph:
@@ -82,7 +82,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
 
 @pytest.fixture
 def arm(started: Arm) -> Arm:
-    """An arm with default parameters and a set point away from where it is."""
+    """Return an arm with default parameters and a set point that differs from its position."""
     started.take(BASE)
     log = Log(started.graph.processes.members[0].log)
     points = TrajectoryPoints(JOINTS, np.zeros(1), Q_D[None], QD_D[None], QDD_D[None])
@@ -91,12 +91,12 @@ def arm(started: Arm) -> Arm:
 
 
 def assert_effort(actual: Array, expected: Array) -> None:
-    """The node's time has steps of 15 ps; efforts that change by some hundred Nm/s are not known better than that."""
+    """Compare efforts; time has a resolution of 15 ps, which matters for changes of some hundred Nm/s."""
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-8)
 
 
 def _computed_torque(kp: Any = 100.0, kd: Any = 20.0) -> Array:
-    """What the default law commands, by default with its default gains: Tsai (9.73)-(9.74) and friction."""
+    """Return the effort of the default law, by default with its default gains: Tsai (9.73)-(9.74) and friction."""
     return tsai_planar_2r.torque(TSAI, Q, QD, QDD_D + _pd(kp, kd)) + friction(QD_D)
 
 
@@ -105,7 +105,7 @@ def _pd(kp: Any, kd: Any) -> Array:
 
 
 def test_laws(arm: Arm) -> None:
-    """With gains as numbers, and with gains from natural frequency and damping ratio."""
+    """Gains are given as numbers, or by natural frequency and damping ratio."""
     omega, zeta = np.array([7.0, 9.0]), np.array([0.8, 1.2])
     frequencies = {"gains.natural_frequency": list(omega), "gains.damping_ratio": list(zeta)}
     # Torque laws get the same frequency and damping for each joint alone, where the arm started.
@@ -132,7 +132,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 def test_refused(arm: Arm) -> None:
-    """With a reason that names the parameter, and nothing of the request is taken, good values before and after too."""
+    """The reason names the parameter, and valid values of the same request are not applied."""
     for bad, culprit in REFUSED:
         names = [name for name in ("effort_limit_scale", *bad, "friction_compensation") if name != "gains.kq"]
         before = arm.values(names)
@@ -143,7 +143,7 @@ def test_refused(arm: Arm) -> None:
 
 
 def test_changes_between_configurations(tmp_path: Path) -> None:
-    """What is read when the node is configured waits for that; then commands follow it. Read-only stays read-only."""
+    """Parameters that are read on configuration apply to later commands; read-only ones cannot change."""
     with Graph(tmp_path) as graph:
         graph.start(NODE, PLANAR)
         arm = Arm(graph)

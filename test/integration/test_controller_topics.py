@@ -1,7 +1,6 @@
-"""What the controller does with what it is sent: trajectories, speed, cancel, payload and rates.
+"""Inputs of the controller node: trajectories, speed scaling, cancel, payload and rates.
 
-States come without a hurry: with update_rate 0 their stamps are the time, so that the desired motion is known in closed
-form. The arm is Tsai's planar one with friction added, Craig (6.110)-(6.113).
+With update_rate 0 the stamps of the states are the time, so that the desired motion is known in closed form.
 """
 
 import math
@@ -54,7 +53,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
 
 @pytest.fixture
 def driver(started: Driver) -> Driver:
-    """A controller that holds the arm at Q."""
+    """Return the driver of a controller that holds the arm at Q."""
     accepted(started, points([0.0], [Q]))
     for _ in range(25):  # in which a payload or a law of the test before is gone
         answer_at(started, started.now + 10_000_000, Q)
@@ -67,7 +66,7 @@ def points(times: Any, q: Any, *others: Any, names: Any = JOINTS) -> TrajectoryP
 
 
 def cruise(v: Array) -> TrajectoryPoints:
-    """From half a second on at this velocity, for eight seconds: cubics with the same velocity at both ends."""
+    """Return a motion with this velocity from 0.5 s on, for eight seconds, by cubics with equal end velocities."""
     return points([0.5, 8.5, 10.5], [Q + 0.3 * v, Q + 8.3 * v, Q + 9.3 * v], [v, v, REST])
 
 
@@ -84,7 +83,7 @@ def accepted(driver: Driver, trajectory: TrajectoryPoints, start: int = 0) -> in
 
 
 def answer_at(driver: Driver, time: int, q: Any, qd: Any = REST) -> JointState:
-    """The answer to the state of this stamp (ns); one that was lost on its way is sent again as it was."""
+    """Return the command for the state with this stamp (ns); the state is sent again if a message is lost."""
     driver.now = time
     state = driver.message(q, qd, dt=0.0)
     driver.graph.repeat(
@@ -100,7 +99,7 @@ def at_rest(q: Any) -> State:
 
 
 def quintic(t: float, duration: float, begin: State, end: State) -> State:
-    """The polynomial of degree 5 with these ends, by SciPy; before and after it the ends."""
+    """Return the quintic polynomial with these end conditions, by SciPy; constant before and after."""
     t = min(max(t, 0.0), duration)
     curve = BPoly.from_derivatives([0.0, duration], [np.stack(begin), np.stack(end)])
     return curve(t), curve.derivative()(t), curve.derivative(2)(t)
@@ -112,7 +111,7 @@ def assert_desired(answer: JointState, motion: State, atol: float = 1e-8) -> Non
 
 
 def assert_follows(driver: Driver, begin: int, t: float, motion: State, atol: float = 1e-6) -> None:
-    """``t`` (s) after ``begin`` (ns) this is desired, and commanded by Tsai (9.73)-(9.74) and friction."""
+    """Check the desired motion ``t`` (s) after ``begin`` (ns), and the effort, Tsai (9.73)-(9.74) with friction."""
     answer = answer_at(driver, begin + round(t * 1e9), *motion[:2])
     assert_desired(answer, motion, atol / 100)
     expected = tsai_planar_2r.torque(TSAI, *motion) + friction(motion[1])
@@ -120,7 +119,7 @@ def assert_follows(driver: Driver, begin: int, t: float, motion: State, atol: fl
 
 
 def test_a_trajectory_with_a_stamp_in_the_future_replaces_the_one_that_runs(driver: Driver) -> None:
-    """Until then the arm goes on with what it does; the new one starts from the desired motion, not the measured."""
+    """The old motion continues until then; the new one starts from the desired motion."""
     first, second = np.array([0.4, -0.1]), np.array([-0.9, 0.3])
     begin = accepted(driver, move(first, 2.0))
     accepted(driver, move(second, 1.0), start=begin + 800_000_000)
@@ -132,7 +131,7 @@ def test_a_trajectory_with_a_stamp_in_the_future_replaces_the_one_that_runs(driv
 
 
 def test_speed_scaling(driver: Driver) -> None:
-    """The speed changes by 2 / s and the path stays. Other numbers than 0 to 1 are refused."""
+    """The speed factor changes by 2 / s and the path is unchanged. Values outside 0 to 1 are refused."""
     graph, v, factor, ramp = driver.graph, np.array([0.3, -0.2]), 0.5, 0.25
     publisher = graph.publisher(Float64, f"{NODE}/speed_scaling_factor")
     graph.wait(lambda: publisher.get_subscription_count() > 0, "the controller to listen")
@@ -151,7 +150,7 @@ def test_speed_scaling(driver: Driver) -> None:
 
 
 def test_cancel(driver: Driver) -> None:
-    """Each joint slows down by 2 rad/s^2 and stays where that ends."""
+    """Each joint decelerates by 2 rad/s^2 and then holds its position."""
     v = np.array([0.8, -0.4])
     begin = accepted(driver, cruise(v))
     here, brake = Q + 1.0 * v, -2.0 * np.sign(v)
@@ -163,7 +162,7 @@ def test_cancel(driver: Driver) -> None:
 
 
 def test_trajectory_with_effort(driver: Driver) -> None:
-    """The same points and more, with what RNEA and friction say at each added to the effort that it had."""
+    """The points are the same or more; RNEA and friction are added to the effort of each."""
     graph = driver.graph
     received = graph.collect(JointTrajectory, f"{NODE}/joint_trajectory_with_effort")
     graph.wait(lambda: graph.client.count_publishers(f"{NODE}/joint_trajectory_with_effort"), "the controller")
@@ -191,7 +190,7 @@ def test_trajectory_with_effort(driver: Driver) -> None:
 
 
 def test_payload(driver: Driver) -> None:
-    """From the next answer on: Craig's point mass (6.58) at the tip, and with extent; one of no mass takes it off."""
+    """The next command uses it: Craig's point mass (6.58) at the tip, and a body; zero mass removes it."""
     graph = driver.graph
     publisher = graph.publisher(InertiaStamped, f"{NODE}/payload")
     graph.wait(lambda: publisher.get_subscription_count() > 0, "the controller to listen")
@@ -228,7 +227,7 @@ def test_payload(driver: Driver) -> None:
 
 
 def test_a_rate_of_its_own(tmp_path: Path) -> None:
-    """One state is enough for commands; trajectories go by the wall clock. The robot was described before."""
+    """One state is enough for commands; trajectories use the system clock. The robot was published before."""
     with Graph(tmp_path) as graph:
         graph.describe(URDF)
         quiet = {"update_rate": 100, "minimum_rate_ratio": 0, "law": "pd", "gains.kp": [10], "gains.kd": [2]}

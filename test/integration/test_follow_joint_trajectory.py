@@ -26,12 +26,12 @@ ABORTED, CANCELED = GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED
 
 
 def goal(seconds: float = 0.6) -> Any:
-    """One point, at rest, after so many seconds."""
+    """Return a goal with one point, at rest, after ``seconds``."""
     return FollowJointTrajectory.Goal(trajectory=trajectory_message(move(THERE, seconds)))
 
 
 class Client:
-    """Sends goals to an arm that is where it should be, but for ``off`` (rad)."""
+    """Action client with an arm that is at its desired position, with an offset ``off`` (rad)."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.graph = robot, robot.graph
@@ -42,20 +42,20 @@ class Client:
         self.begin = robot.now
 
     def move(self, until: Any, what: str) -> None:
-        """Let the time of joint_states go on by 20 ms after each answer, and the arm with it."""
+        """Advance the time of joint_states by 20 ms after each command, and the arm with it."""
         while not until():
             last = self.robot.answers[-1]
             self.robot.answer_to(np.array(last.position) - self.off, last.velocity)
             assert self.robot.now < self.begin + 60e9, f"waited a minute for {what}\n{self.graph.logs()}"
-            self.graph.settle(0.001)
+            self.graph.spin_for(0.001)
 
     def rest(self) -> None:
-        """Let a second go by."""
+        """Let one second pass."""
         end = self.robot.now + 1e9
         self.move(lambda: self.robot.now > end, "a second")
 
     def send(self, message: Any) -> Any:
-        """Return the handle of a goal, accepted or not; the time of joint_states stands still meanwhile."""
+        """Return the handle of a goal, accepted or not; the time of joint_states does not advance."""
         self.feedback.clear()
         self.begin = self.robot.now
         future = self.action.send_goal_async(message, feedback_callback=lambda x: self.feedback.append(x.feedback))
@@ -85,7 +85,7 @@ def module_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.fixture
 def client(module_client: Client) -> Iterator[Client]:
-    """Only finite numbers are published."""
+    """Check that only finite numbers are published."""
     module_client.robot.begin(Q)
     yield module_client
     module_client.off[:] = 0.0

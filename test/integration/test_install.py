@@ -1,4 +1,4 @@
-"""The package installed for real: by pip and by colcon, each time finding its files and its commands."""
+"""Installation of the package with pip and with colcon: it finds its files and its commands."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def _run(command: list[str], cwd: Path, **environment: str) -> str:
 
 
 def _pip(cwd: Path, *arguments: str) -> None:
-    """Run pip without network: what it needs must be there."""
+    """Run pip without network; its dependencies must be installed."""
     _run([sys.executable, "-m", "pip", "-q", *arguments, "--no-index", "--no-deps", "--disable-pip-version-check"], cwd)
 
 
@@ -64,13 +64,13 @@ def _assert_finds_everything(output: str, inside: Path, share: Path) -> None:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the source tree, so that no build leaves anything in it."""
+    """Return a copy of the source tree, in which builds may leave files."""
     made = shutil.ignore_patterns(".*", "build", "install", "log", "demo_output", "__pycache__", "*.egg-info")
     return Path(shutil.copytree(ROOT, tmp_path_factory.mktemp("src") / PACKAGE, ignore=made))
 
 
 def test_source_distribution_holds_every_file(source: Path, tmp_path: Path) -> None:
-    """Tests, docs and examples too: whoever packages it can run them. Cure where it fails: MANIFEST.in."""
+    """It includes tests, docs and examples. If this fails, correct MANIFEST.in."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:
         pytest.skip("no checkout")
@@ -84,7 +84,7 @@ def test_source_distribution_holds_every_file(source: Path, tmp_path: Path) -> N
 
 
 def test_pip(source: Path, tmp_path: Path) -> None:
-    """Into a virtual environment, and into a prefix: the layout of --user too, which pip refuses inside the former."""
+    """Install to a virtual environment and to a prefix, the layout of --user, which pip refuses in the former."""
     _pip(tmp_path, "wheel", "--no-build-isolation", "-w", str(tmp_path), str(source))
     (wheel,) = tmp_path.glob("*.whl")
     environment, prefix = tmp_path / "venv", tmp_path / "prefix"

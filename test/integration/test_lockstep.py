@@ -1,4 +1,4 @@
-"""Controller and plant in lockstep over DDS: runs that are the same to the last byte, whatever gets lost."""
+"""Controller and plant in lockstep over DDS: runs are identical to the last byte, also with lost messages."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ PLANT = {
 
 
 class Recording:
-    """joint_states as bytes, by their stamps; a state that was sent again must be the same."""
+    """Serialized joint_states by stamp; a repeated state must be identical."""
 
     def __init__(self, graph: Graph, topic: str) -> None:
         self.states: dict[int, bytes] = {}
@@ -59,7 +59,7 @@ class Recording:
 
 
 class Relay:
-    """Hands messages on, but loses every so many; a plant in lockstep is no faster than this."""
+    """Relay that drops every n-th message; a plant in lockstep is no faster than this."""
 
     def __init__(self, graph: Graph, source: str, target: str, lose_every: int) -> None:
         self.lost = self._count = 0
@@ -76,14 +76,14 @@ class Relay:
 
 
 def _pause_and_step(plant: Simulation, recording: Recording) -> None:
-    """Half-way: time stands still, goes on in single steps, and by itself again."""
+    """Pause halfway, step, and continue."""
     graph = plant.graph
     graph.wait(lambda: len(recording.states) > 200, "some cycles")
     plant.pause()
     last = 0, 0
 
     def stands_still() -> bool:
-        """Three times more the last state, and no other."""
+        """Check that the last state is received three more times, and no other."""
         nonlocal last
         if len(recording.states) != last[0]:
             last = len(recording.states), recording.repeated
@@ -99,7 +99,7 @@ def _pause_and_step(plant: Simulation, recording: Recording) -> None:
 
 
 def _offline(bag: Path) -> dict[int, bytes]:
-    """The joint_states of the same run by `robot_dynamics simulate`, without nodes."""
+    """Return the joint_states of the same run by `robot_dynamics simulate`."""
     model = RobotModel.from_urdf(URDF, dynamics=str(PLANAR["dynamics_file"]))
     plant = simulation_settings(({p.name: p.default for p in simulation.ALL} | PLANT).__getitem__, model)
     settings = controller_settings(({p.name: p.default for p in controller.ALL} | CONTROLLED).__getitem__)
@@ -110,7 +110,7 @@ def _offline(bag: Path) -> dict[int, bytes]:
 
 
 def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
-    """At twice real time, paused and stepped on the way, and with messages that get lost."""
+    """The run is at twice real time, is paused and stepped, and messages are lost."""
     with Graph(tmp_path) as graph:
         recording = Recording(graph, "states_of_plant")
         relays = [
@@ -150,7 +150,7 @@ def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
 
 
 def test_it_waits_for_the_answer_to_its_state(tmp_path: Path) -> None:
-    """Time stands still, also when it is stepped, until the answer to its state comes: v = M^-1 (tau - g) t."""
+    """Time does not advance without the command for its state: v = M^-1 (tau - g) t."""
     with Graph(tmp_path) as graph:
         plant = Simulation(graph, {**PLANT, "start_paused": False})
         plant.await_start()

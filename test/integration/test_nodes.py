@@ -1,4 +1,4 @@
-"""The nodes as their users see them: topics, parameters, life cycle, and which command follows which state."""
+"""Nodes as their users see them: topics, parameters, life cycle, and the command for each state."""
 
 import math
 import signal
@@ -28,7 +28,7 @@ ANYWHERE = {**PLANAR, "position_step_limit": [float("inf")]}  # an arm that a te
 
 
 def test_other_publishers_are_named_and_refused(tmp_path: Path) -> None:
-    """Another node on effort_commands keeps this one from activating; a second joint_states is a warning."""
+    """A second publisher of effort_commands prevents the activation; of joint_states it is a warning."""
     with Graph(tmp_path) as graph:
         rival = graph.publisher(Float64MultiArray, "effort_commands")
         robot = Robot(graph, graph.start(NODE, {**ANYWHERE, "autostart": False, "exclusive_topics": True}))
@@ -46,12 +46,12 @@ def test_other_publishers_are_named_and_refused(tmp_path: Path) -> None:
 
 
 def test_a_driver_learns_that_commands_stop(tmp_path: Path) -> None:
-    """By the deadline that it requests. A publisher of joint_states from which nothing comes is reported."""
+    """QoS deadlines detect it. A publisher of joint_states without messages is reported."""
     missed: list[Any] = []
     with Graph(tmp_path) as graph:
         node = graph.start(NODE, {**ANYWHERE, "state_timeout": 0.5})
         driver = Driver(graph)
-        graph.await_log(Log(node.log), "/joint_states has 1 publisher, but nothing has come in")
+        graph.await_log(Log(node.log), "/joint_states has 1 publisher, but no message was received")
         graph.client.create_subscription(
             Float64MultiArray,
             "effort_commands",
@@ -66,13 +66,13 @@ def test_a_driver_learns_that_commands_stop(tmp_path: Path) -> None:
         count = len(driver.efforts)
         graph.wait(lambda: len(driver.efforts) > count + 5, "commands without states")
         node.process.send_signal(signal.SIGSTOP)
-        graph.settle(0.1)
+        graph.spin_for(0.1)
         missed.clear()
         graph.wait(lambda: missed, "the deadline to be missed")
 
 
 def test_life_cycle(tmp_path: Path) -> None:
-    """While it is inactive nothing is commanded; the order of `joints` is that of the commands."""
+    """An inactive node publishes no commands; the order of `joints` is that of the commands."""
     up = (Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
     down = (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_CLEANUP)
     with Graph(tmp_path) as graph:
@@ -84,7 +84,7 @@ def test_life_cycle(tmp_path: Path) -> None:
         driver = Driver(graph)
         graph.configure(NODE)  # as soon as the description is there
         driver.send(driver.message(Q))
-        graph.settle(0.3)
+        graph.spin_for(0.3)
         assert driver.efforts == []
         assert graph.transition(NODE, up[1])
         driver.follow(move((0.4, -0.1), 1.0))
@@ -101,10 +101,10 @@ def test_life_cycle(tmp_path: Path) -> None:
         graph.wait(lambda: len(driver.efforts) > before, "the last command")
         graph.wait(lambda: driver.efforts[-1].data == pytest.approx(gravity(Q)[::-1]), "that carries the arm")
         elsewhere = (Q[0] - 0.4, Q[1] + 0.3)
-        graph.settle(0.5)
+        graph.spin_for(0.5)
         given = len(driver.efforts)
         driver.send(driver.message(elsewhere))
-        graph.settle(0.5)
+        graph.spin_for(0.5)
         assert len(driver.efforts) == given, "no answer to it"
         assert graph.transition(NODE, up[1])
         answer = driver.ask(elsewhere)
@@ -116,7 +116,7 @@ def test_life_cycle(tmp_path: Path) -> None:
 
 
 def test_exit_code_of_the_motion(tmp_path: Path) -> None:
-    """It waits until the controller commands, which has no states at first."""
+    """The node waits until the controller publishes commands, which initially has no states."""
     with Graph(tmp_path) as graph:
         # The arm of this test never moves.
         robot = Robot(graph, graph.start(NODE, {**ANYWHERE, "saturation_timeout": float("inf")}))
@@ -135,9 +135,9 @@ def test_exit_code_of_the_motion(tmp_path: Path) -> None:
             return node.tail(), node.process.returncode
 
         for settings, says, expected in (
-            ({}, "followed to its end", 0),
-            ({"cancels": True}, "dropped the trajectory", 1),
-            ({"joints": ["joint1"]}, "refused the trajectory", 1),
+            ({}, "trajectory is completed", 0),
+            ({"cancels": True}, "has dropped it", 1),
+            ({"joints": ["joint1"]}, "rejected", 1),
         ):
             log, code = run(**settings)
             assert says in log and code == expected
@@ -145,7 +145,7 @@ def test_exit_code_of_the_motion(tmp_path: Path) -> None:
 
 
 def test_a_trajectory_starts_where_the_arm_is_when_it_is_sent(tmp_path: Path) -> None:
-    """Not where it was when the node began to wait; what cannot be is no place to start from. It comes once."""
+    """The last valid position counts, and the trajectory is sent once."""
     settings = {"kind": "point_to_point", "center": [0.2, 0.1], "move_time": 2, "rate": 10}
     with Graph(tmp_path) as graph:
         node = graph.start("trajectory_node", {"trajectory": settings, "listeners": ["late_comer"]})
@@ -165,8 +165,8 @@ def test_a_trajectory_starts_where_the_arm_is_when_it_is_sent(tmp_path: Path) ->
         graph.repeat(lambda: send(0.0, 0.0), lambda: "to listen" in log.text(), "a start", 0.1)
         for _ in range(10):
             send(*Q)
-            graph.settle(0.02)
-        graph.settle(0.3)
+            graph.spin_for(0.02)
+        graph.spin_for(0.3)
         received = graph.collect(JointTrajectory, "joint_trajectory")
         late = rclpy.create_node("late_comer", context=graph.client.context)
         late.create_subscription(JointTrajectory, "joint_trajectory", lambda message: None, 1)

@@ -1,4 +1,4 @@
-"""A bag played over real DDS and recorded again is the same bag."""
+"""A bag that is played over DDS and recorded again is the same bag."""
 
 import signal
 import time
@@ -16,7 +16,7 @@ RATE = 4.0
 
 
 def _bag(file: Path, messages: list[Message]) -> Path:
-    """A database as a recorder leaves it; robot_description was latched."""
+    """Write a database as a recorder does; robot_description was latched."""
     database = open_database(file, {message.topic: message.kind for message in messages}, "DELETE")
     qos = "- history: 1\n  depth: 1\n  reliability: 1\n  durability: 1\n"
     database.execute("UPDATE topics SET offered_qos_profiles = ? WHERE type = ?", (qos, TEXT))
@@ -26,7 +26,7 @@ def _bag(file: Path, messages: list[Message]) -> Path:
 
 
 def test_the_same_bag(tmp_path: Path) -> None:
-    """Byte for byte, in order and in time; a second player is broken off between messages that are an hour apart."""
+    """Bytes, order and timing are the same; a second player is interrupted between distant messages."""
     states = [
         Message("/joint_states", JOINT_STATE, START + 5_000_000 * k, joint_state(START + k, position=[k, np.nan]))
         for k in range(400)
@@ -70,7 +70,7 @@ def test_the_same_bag(tmp_path: Path) -> None:
 
 
 def test_the_order_of_arrival(tmp_path: Path) -> None:
-    """Of topics that take turns, where simulated time never begins; a publisher of best effort is recorded, too."""
+    """Alternating topics keep their order without simulated time; best-effort topics are recorded, too."""
     topics = ["/b", "/a", "/c"]
     with Graph(tmp_path) as graph:
         publishers = [graph.publisher(String, topic, RELIABLE) for topic in topics]

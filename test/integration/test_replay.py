@@ -1,4 +1,4 @@
-"""A live run, recorded over DDS and replayed without: the same commands, bit for bit."""
+"""A run that is recorded over DDS and replayed offline gives the same commands, bit for bit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CYCLES = 600
 
 
 def test_replay_equals_the_live_node(tmp_path: Path) -> None:
-    """Noise, a filter and an integral make each command depend on all that came before."""
+    """With noise, a filter and an integral each command depends on all inputs before."""
     bag, rng = tmp_path / "live" / "bag", np.random.default_rng(3)
     with Graph(tmp_path) as graph:
         robot = Robot(graph, graph.start(CONTROLLER, CONTROLLED))
@@ -41,7 +41,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
         graph.wait(lambda: all(_recorded(graph, topic) for topic in TOPICS), "the recorder to listen")
         assert robot.activate()
         graph.wait(lambda: _counts(recorder.log).get(LATCHED, 0) > 0, "the recorder to find the controller's topics")
-        graph.settle(0.5)
+        graph.spin_for(0.5)
         q, qd = np.array([-0.6, 0.9]), np.zeros(2)
         for k in range(CYCLES):
             if k == 50:
@@ -63,7 +63,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
 
 
 def test_the_black_box_of_a_fault_is_replayed(tmp_path: Path) -> None:
-    """From rest, through a motion, into a fault and the hold after it: each command, bit for bit."""
+    """Each command of motion, fault and hold is the same, bit for bit."""
     boxes = tmp_path / "boxes"
     with Graph(tmp_path) as graph:
         node = graph.start(CONTROLLER, {**PLANAR, "black_box_directory": str(boxes), "activation_check": False})

@@ -1,4 +1,4 @@
-"""The controller with the file for ros2_control's forward_effort_controller."""
+"""The controller with the parameter file for ros2_control's forward_effort_controller."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ BARE = {"robot_compensates_gravity": "false", "ramp_time": "0.0", "effort_limit_
 
 
 def test_each_effort_gets_to_its_joint(tmp_path: Path) -> None:
-    """The broadcaster sends joints in an order of its own, and a gripper's with them."""
+    """The broadcaster has another joint order, and the joints of a gripper."""
     model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=robot_dynamics_file("panda"))
     document = yaml.safe_load(FORWARD.read_text(encoding="utf-8"))
     joints = document["forward_effort_controller"]["ros__parameters"]["joints"]

@@ -1,4 +1,4 @@
-"""Bad days: what drivers send, what the controller commands when a check fails, and how it comes back."""
+"""Faults: invalid states from drivers, the commands after a check fails, and the recovery."""
 
 import math
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ FORCE = np.array([4.0, -9.0])  # N at the tip, in the axes of the last link
 
 @pytest.fixture(scope="module")
 def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Robot]]:
-    """A controller for each clock and pace, each in its namespace."""
+    """Start a controller for each clock and update rate, each in its namespace."""
     with Graph(tmp_path_factory.mktemp("robots")) as graph:
         robots = {}
         for clock, rate in (("wall", 0), ("wall", 200), ("simulated", 200)):
@@ -91,14 +91,14 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
 
 
 def test_an_emergency_stop(robot: Robot) -> None:
-    """On the topic before the activation: the law commands nothing; then by the service."""
+    """By the topic before the activation, in which the law gives no command; then by the service."""
     service = f"{robot.node}/emergency_stop"
     robot.begin(Q)
     robot.deactivate()
     stop = robot.graph.publisher(Bool, service, LATCHED)
     robot.graph.wait(lambda: stop.get_subscription_count() == 1, "the node to listen")
     stop.publish(Bool(data=True))
-    robot.graph.settle(0.5)  # nothing tells that an inactive node has it
+    robot.graph.spin_for(0.5)  # nothing tells that an inactive node has it
     assert robot.activate()
     count, speed = len(robot.answers), (0.4, -0.3)
     robot.answer_to(Q, speed)
@@ -114,7 +114,7 @@ def test_an_emergency_stop(robot: Robot) -> None:
 
 
 def test_a_clock_that_jumps_back(robots: dict[str, Robot]) -> None:
-    """As with a bag that loops: the trajectory is dropped, and the arm held where it comes to rest."""
+    """The trajectory is dropped, as with a bag played in a loop, and the arm is stopped and held."""
     robot = robots["simulated_200"]
     robot.begin(Q, {"fault_reset": "auto"})
     begin = robot.now
@@ -135,7 +135,7 @@ def test_a_clock_that_jumps_back(robots: dict[str, Robot]) -> None:
 
 
 def test_a_state_that_cannot_be(robot: Robot) -> None:
-    """A fault at once that names joint and value; the arm is held where its state was last good, until clear_fault."""
+    """A fault that names joint and value; the arm is held at the last valid state until clear_fault."""
     robot.begin(Q)
     last = (Q[0] + 0.01, Q[1])
     robot.answer_to(last, (0.1, 0.2))
@@ -154,7 +154,7 @@ def test_a_state_that_cannot_be(robot: Robot) -> None:
 
 
 def test_a_gripper_on_the_same_topic(robot: Robot) -> None:
-    """Its own messages change nothing, whatever their stamps and numbers: it goes on, the arm does not."""
+    """Its messages have no effect, whatever their stamps and numbers."""
     robot.begin(Q)
     log, count = robot.log_from_now(), len(robot.efforts)
     gripper = JointState(name=["left_finger", "right_finger"], position=[math.nan, 0.01], velocity=[math.inf, 0.0])
@@ -163,7 +163,7 @@ def test_a_gripper_on_the_same_topic(robot: Robot) -> None:
         q, qd = (Q[0] + 0.001 * k, Q[1]), (0.1, 0.002 * k)
         robot.send(gripper)
         assert near(robot.exchange(q, qd).effort, following(q, qd, Q))
-    robot.graph.settle(0.2)
+    robot.graph.spin_for(0.2)
     assert len(robot.efforts) == count + 5
     assert log.errors == [] and robot.changes == []
     robot.set("state_timeout", 0.5)
@@ -172,24 +172,24 @@ def test_a_gripper_on_the_same_topic(robot: Robot) -> None:
 
 
 def _inactive(robot: Robot, effort: Array) -> None:
-    """A robot that will report this effort, and a controller that has commanded nothing yet."""
+    """Return a robot that will report this effort, with a controller that has published no command yet."""
     robot.edit = lambda state: setattr(state, "effort", list(effort))
     if robot.active:
         robot.deactivate()
-    robot.graph.settle(0.1)
+    robot.graph.spin_for(0.1)
     for messages in (robot.efforts, robot.answers):
         messages.clear()
 
 
 def _activate(robot: Robot) -> bool:
-    """Try that after a few states."""
+    """Activate the controller after a few states."""
     end = robot.now + 100_000_000
     robot.drive(lambda: robot.now > end, "a few states", Q)
     return robot.activate()
 
 
 def test_wrong_efforts(robot: Robot) -> None:
-    """They keep the controller from being activated; where none came before, the first state deactivates it."""
+    """They prevent the activation; if no state was received before, the first one deactivates the node."""
     robot.begin(Q)
     wrong = gravity(Q) * (1.0, -1.0)
     _inactive(robot, wrong)
@@ -211,20 +211,20 @@ def test_wrong_efforts(robot: Robot) -> None:
 
 
 def _true_torque(q: Array) -> Array:
-    """J^T w of the force at the tip: about joint 2 with the arm a2, about joint 1 with a2 and a1 turned by -q2."""
+    """Return J^T w of the force at the tip: with lever arm a2 about joint 2, a2 and a1 rotated by -q2 about joint 1."""
     about2 = TSAI.a2 * FORCE[1]
     return np.array([about2 + TSAI.a1 * (math.cos(q[1]) * FORCE[1] + math.sin(q[1]) * FORCE[0]), about2])
 
 
 def _push(robot: Robot, plant: Plant, steps: int, force: Array) -> None:
-    """The plant as driver, in lockstep: each state is answered before the next 2 ms are simulated."""
+    """Push the plant in lockstep: each state has its command before the next 2 ms are simulated."""
     wrench = {"link2": [*force, 0.0, 0.0, 0.0, TSAI.a2 * force[1]]}
     for _ in range(steps):
         plant.step(robot.exchange(plant.position, plant.velocity, dt=0.002).effort, 2, wrench)
 
 
 def test_a_pushed_arm(robot: Robot) -> None:
-    """The observer finds the torque of a push within 5 %, at rest and in motion; as a collision it is a fault."""
+    """The observed torque of a push is within 5 %, at rest and in motion; as a collision it is a fault."""
     model = RobotModel.from_urdf(URDF, dynamics=PLANAR["dynamics_file"])
     plant = Plant(model, step_size=0.001, initial_positions=Q)
     seen = robot.graph.collect(JointState, f"{robot.node}/external_torque")
@@ -239,9 +239,9 @@ def test_a_pushed_arm(robot: Robot) -> None:
         pushed[robot.now] = plant.position
     robot.graph.wait(lambda: nanoseconds(seen[-1].header.stamp) == robot.now, "the stamp of the last state")
     assert np.abs(plant.velocity).max() > 0.3
-    settled = list(pushed)[150]  # 0.3 s: fifteen time constants
+    steady = list(pushed)[150]  # 0.3 s: fifteen time constants
     observed = {nanoseconds(message.header.stamp): message for message in seen}
-    observed = {stamp: message for stamp, message in observed.items() if stamp >= settled}
+    observed = {stamp: message for stamp, message in observed.items() if stamp >= steady}
     assert len(observed) > 100
     for stamp, message in observed.items():
         assert tuple(message.name) == JOINTS

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: an orderly end at once, a last command, and nothing left behind."""
+"""SIGINT and SIGTERM: orderly shutdown at once, a final command, and no process left."""
 
 import os
 import re
@@ -26,7 +26,7 @@ INT, TERM = signal.SIGINT, signal.SIGTERM
 
 
 def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
-    """Signal a process, the later ones while it ends; it must end in time, well and without a traceback."""
+    """Send signals to a process; it must end in time, with exit code 0 and without a traceback."""
     process.process.send_signal(signals[0])
     for number in signals[1:]:
         time.sleep(0.01)
@@ -43,7 +43,7 @@ def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
     [pytest.param([INT], marks=pytest.mark.slow, id="once"), pytest.param([TERM, INT] * 30, id="again and again")],
 )
 def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) -> None:
-    """Alive and at work: a plant, its controller, a recorder, and a trajectory that waits to be heard."""
+    """With running nodes: plant, controller, recorder, and a trajectory_node that waits for subscribers."""
     bag = tmp_path / "bag"
     with Graph(tmp_path) as graph:
         nodes = [
@@ -67,7 +67,7 @@ def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) 
 
 
 def test_the_controller_stops_the_arm_first(tmp_path: Path) -> None:
-    """At the end of the process; the plant has no friction that could."""
+    """The plant has no friction that could stop the arm."""
     with Graph(tmp_path) as graph:
         plant = Simulation(graph, {**PLANAR, "publish_rate": 250.0})
         parameters = {"update_rate": 200.0, "executor": "single_threaded", "minimum_rate_ratio": 0.0}
@@ -88,7 +88,7 @@ def test_the_controller_stops_the_arm_first(tmp_path: Path) -> None:
 
 
 def test_the_controller_leaves_a_last_command(tmp_path: Path) -> None:
-    """An effort controller keeps it for ever: the torque that holds the arm."""
+    """The final command is the gravity torque, which an effort controller continues to apply."""
     q = (0.4, -0.7)
     with Graph(tmp_path) as graph:
         node = graph.start("computed_torque_node", {**PLANAR, "law": "pd", "position_step_limit": [float("inf")]})
@@ -102,7 +102,7 @@ def test_the_controller_leaves_a_last_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("node", ["computed_torque_node", "simulation_node"])
 def test_compiling_is_broken_off(node: str, tmp_path: Path) -> None:
-    """The first start compiles for half a minute, in which the node answers; it ends at once all the same."""
+    """The first start compiles for half a minute; the node stays responsive and ends at once."""
     with Graph(tmp_path) as graph:
         parameters = {**PLANAR, "robot_description": ""}
         process = graph.start(node, parameters, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
@@ -122,7 +122,7 @@ def test_compiling_is_broken_off(node: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
-    """trajectory_node waits for confirmation, but not for ever."""
+    """trajectory_node waits for acknowledgement for a limited time."""
     with Graph(tmp_path) as graph:
         controller = graph.start("computed_torque_node", PLANAR)
         topic = "computed_torque_node/joint_trajectory"
@@ -133,14 +133,14 @@ def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
         graph.wait(lambda: graph.client.count_publishers(topic), "the trajectory node")
         while "waiting for late_comer to listen" not in log.text():
             driver.ask((0.0, 0.0))
-            graph.settle(0.1)
+            graph.spin_for(0.1)
         controller.process.send_signal(signal.SIGSTOP)
         late_comer = rclpy.create_node("late_comer", context=graph.client.context)
         late_comer.create_subscription(JointTrajectory, topic, lambda message: None, 1)
         graph.wait(lambda: trajectory.process.poll() is not None, "the trajectory node to end")
         late_comer.destroy_node()
         graph.processes.members.remove(trajectory)  # the group takes exit code 1 for a failure
-        assert trajectory.process.returncode == 1 and "not every subscriber confirmed" in log.text()
+        assert trajectory.process.returncode == 1 and "not every subscriber acknowledged" in log.text()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The plant as a node: services, clock, pace, pushes, and what it refuses."""
+"""The plant as a node: services, clock, pace, external wrenches, and refused input."""
 
 import math
 import time
@@ -32,7 +32,7 @@ USUAL = {
 
 @pytest.fixture(scope="module")
 def simulation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
-    """One that publishes the clock, and whose friction counts only where a test says so."""
+    """Start a simulation that publishes the clock; friction is only relevant in some tests."""
     folder = tmp_path_factory.mktemp("simulation")
     dynamics = folder / "planar.dynamics.yaml"
     document = yaml.safe_load(Path(PLANAR["dynamics_file"]).read_text(encoding="utf-8"))
@@ -55,28 +55,28 @@ def simulation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]
 
 @pytest.fixture
 def paused(simulation: Simulation) -> Simulation:
-    """As it is at the start, but paused."""
+    """Return the simulation in its initial state, paused."""
     simulation.pause()
     simulation.graph.set_parameters(simulation.node, USUAL)
     simulation.reset()
-    simulation.graph.settle(0.1)  # commands of the test before
+    simulation.graph.spin_for(0.1)  # commands of the test before
     simulation.reset()
     simulation.graph.wait(lambda: simulation.now == PERIOD, "the state after the reset")
     return simulation
 
 
 def _acceleration(effort: ArrayLike, q: ArrayLike = Q) -> Array:
-    """Of the arm at rest under efforts and gravity: M(q)^-1 (tau - g(q)), Tsai (9.114)-(9.118)."""
+    """Return the acceleration of the arm at rest: M(q)^-1 (tau - g(q)), Tsai (9.114)-(9.118)."""
     return np.linalg.solve(tsai_planar_2r.mass_matrix(TSAI, np.array(q)), effort - gravity(q))
 
 
 def _assert_first_period(state: JointState, acceleration: Array) -> None:
-    """From rest v = a t, up to the change of a in 2 ms."""
+    """Check v = a t from rest, up to the change of a in 2 ms."""
     np.testing.assert_allclose(state.velocity, acceleration * 0.002, rtol=2e-3)
 
 
 def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -> None:
-    """On a reset /clock goes back once, to its start, which is not zero: ROS takes that for no time."""
+    """A reset sets /clock back once, to its start, which is not zero (an unset time in ROS)."""
     graph, states = paused.graph, paused.states
     clock = graph.collect(Clock, "/clock")
     timer = graph.client.create_timer(0.005, lambda: paused.command(TAU))
@@ -95,7 +95,7 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
             before = paused.now
             after = paused.step()
             assert paused.now == before + PERIOD and tuple(after.effort) == TAU
-        graph.settle(0.2)
+        graph.spin_for(0.2)
         assert states[-1] == after, "one period and no more"
 
         paused.pause(False)
@@ -119,7 +119,7 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
 
 
 def test_a_push(paused: Simulation) -> None:
-    """F at the tip in its axes, those of link 2, is J^T F in the joints; a reset ends it."""
+    """A wrench F at the tip in the axes of link 2 gives J^T F; a reset ends it."""
     fx, fy = 40.0, -25.0
     about2 = TSAI.a2 * fy
     torque = np.array([about2 + TSAI.a1 * (math.cos(Q[1]) * fy + math.sin(Q[1]) * fx), about2])
@@ -131,7 +131,7 @@ def test_a_push(paused: Simulation) -> None:
 
 
 def test_commands_and_wrenches_that_cannot_be(paused: Simulation) -> None:
-    """They are counted, and leave the brakes on; the log tells one of them a second, and names the culprit."""
+    """They are counted and do not release the brakes; one per second is logged with the culprit."""
     graph, log = paused.graph, paused.log_from_now()
     before = paused.statuses[-1].number("refused")
     paused.push("hand", (1.0,) * 6)
@@ -147,7 +147,7 @@ def test_commands_and_wrenches_that_cannot_be(paused: Simulation) -> None:
 
 
 def test_commands_that_stop(paused: Simulation) -> None:
-    """After 20 ms, ten periods, the brakes are on; the next command moves the arm again."""
+    """After 20 ms, ten periods, the brakes are on; the next command releases them."""
     paused.set(command_timeout=0.02, on_command_timeout="hold")
     paused.await_command(TAU)
     last = paused.step(10)
@@ -164,7 +164,7 @@ def test_commands_that_stop(paused: Simulation) -> None:
 
 
 def test_slower_than_the_controller_waits(paused: Simulation) -> None:
-    """With a second from state to state each is sent again, so that nobody takes the robot for dead."""
+    """With one second between states each is repeated, so that the controller detects no timeout."""
     paused.set(real_time_factor=0.002)
     paused.pause(False)
     paused.graph.wait(lambda: paused.now > PERIOD, "the next state")
@@ -185,7 +185,7 @@ def test_bad_parameters_change_nothing(paused: Simulation) -> None:
 
 
 def test_a_simulation_that_cannot_be(paused: Simulation) -> None:
-    """A step too large for 1e6 Nms/rad of damping: it says so, stands still with finite numbers, and a reset helps."""
+    """A step too large for 1e6 Nms/rad of damping fails with a message and finite numbers; a reset recovers."""
     log = paused.log_from_now()
     paused.set(friction_scale=[1e6])
     paused.await_command(TAU)
@@ -194,7 +194,7 @@ def test_a_simulation_that_cannot_be(paused: Simulation) -> None:
     assert status.level == ERROR and "joint" in status.message
     (error,) = log.errors
     assert "joint" in error
-    paused.graph.settle(0.1)
+    paused.graph.spin_for(0.1)
     last, seen = paused.states[-1], len(paused.states)
     paused.graph.wait(lambda: len(paused.states) > seen + 3, "the state again")
     assert all(state == last for state in paused.states[seen:])
@@ -208,7 +208,7 @@ def test_a_simulation_that_cannot_be(paused: Simulation) -> None:
 
 
 def test_friction_sticks(tmp_path: Path) -> None:
-    """Below the Coulomb torque nothing moves, not by one bit; beyond its limits effort is cut. Stamps are dates."""
+    """Below the Coulomb torque the position has the same bits; effort is limited. Stamps are dates."""
     dynamics, start = tmp_path / "sticky.dynamics.yaml", (0.1, 0.3)
     document = {"gravity": [0.0, 0.0, 0.0], "joints": {name: {"viscous": 0.5, "coulomb": 3.0} for name in JOINTS}}
     dynamics.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -217,7 +217,7 @@ def test_friction_sticks(tmp_path: Path) -> None:
         plant.await_start()
         assert 0 < time.time_ns() - plant.now < 3600e9
         plant.pause()
-        graph.settle(0.2)
+        graph.spin_for(0.2)
         resumed = time.time_ns()
         plant.pause(False)
         graph.wait(lambda: plant.now > resumed, "time to go on")

@@ -1,4 +1,4 @@
-"""A hand that follows targets: plant and controller as processes, targets as any ROS node would publish them."""
+"""Task-space targets: plant and controller as processes, targets from an ordinary ROS node."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PARAMETERS = {
 }
 
 
-def hand(plant: Simulation) -> Any:
-    """x and z of the tip, Tsai (9.114) ff.: the arm stands upright."""
+def end_effector_position(plant: Simulation) -> Any:
+    """Return x and z of the tip, Tsai (9.114) ff.; the arm is in a vertical plane."""
     angles = np.cumsum(plant.states[-1].position)
     return np.array([np.cos(angles), np.sin(angles)]) @ [TSAI.a1, TSAI.a2]
 
@@ -35,7 +35,7 @@ def target(x: float, z: float, frame: str = "") -> PoseStamped:
     return message
 
 
-def test_a_hand_follows_its_targets(tmp_path: Path) -> None:
+def test_the_end_effector_follows_its_targets(tmp_path: Path) -> None:
     with Graph(tmp_path) as graph:
         controller = graph.start(NODE, PARAMETERS)
         simulated = {"initial_positions": [-0.6, 0.9], "lockstep": True, "real_time_factor": 0.0}
@@ -53,7 +53,7 @@ def test_a_hand_follows_its_targets(tmp_path: Path) -> None:
 
         graph.wait(lambda: all(each.get_subscription_count() for each in publishers.values()), "the node to listen")
         send_until(target(0.6, 0.4), "the end effector follows ~/target_pose")
-        graph.wait(lambda: np.abs(hand(plant) - [0.6, 0.4]).max() < 1e-3, "the hand to arrive")
+        graph.wait(lambda: np.abs(end_effector_position(plant) - [0.6, 0.4]).max() < 1e-3, "the end effector to arrive")
         send_until(target(0.5, 0.5, "tip"), '~/target_pose refused: frame_id "tip"')
 
         # With the stamp of a state and a velocity the target goes on for a tenth of a second.
@@ -64,21 +64,24 @@ def test_a_hand_follows_its_targets(tmp_path: Path) -> None:
         twist.twist.linear.z = -1.0
         publishers["target_twist"].publish(twist)
         publishers["target_acceleration"].publish(AccelStamped(header=twist.header))
-        graph.settle(0.1)
+        graph.spin_for(0.1)
         publishers["target_pose"].publish(pose)
-        graph.settle(0.1)
+        graph.spin_for(0.1)
         plant.pause(False)
         graph.wait(
-            lambda: np.abs(hand(plant) - [0.6, 0.3]).max() < 1e-3 and np.abs(plant.states[-1].velocity).max() < 1e-3,
-            "the hand to follow its velocity and come to rest",
+            lambda: (
+                np.abs(end_effector_position(plant) - [0.6, 0.3]).max() < 1e-3
+                and np.abs(plant.states[-1].velocity).max() < 1e-3
+            ),
+            "the end effector to follow its velocity and come to rest",
         )
 
         assert 0.0 <= statuses[-1].number("hand position error") < 0.5
 
         assert graph.call(Trigger, f"{NODE}/cancel", Trigger.Request()).success
-        graph.settle(0.1)
-        assert np.abs(hand(plant) - [0.6, 0.3]).max() < 5e-3
+        graph.spin_for(0.1)
+        assert np.abs(end_effector_position(plant) - [0.6, 0.3]).max() < 5e-3
         graph.set_parameters(NODE, {"law": "computed_torque"})
         send_until(target(0.6, 0.4), "~/target_pose refused: the law computed_torque")
-        assert np.abs(hand(plant) - [0.6, 0.3]).max() < 5e-3
+        assert np.abs(end_effector_position(plant) - [0.6, 0.3]).max() < 5e-3
         assert "Traceback" not in controller.log.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The main job over real DDS: plant and controller as processes, a bag, a table, a picture."""
+"""The main use case over DDS: plant and controller as processes, bag, table and picture."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ TOPICS = {
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder that the demo filled and what it printed."""
+    """Return the output folder of the demo and its printed text."""
     output = tmp_path_factory.mktemp("demo") / "output"
     command = f"-m robot_dynamics_ros.cli.main demo --duration {DURATION:g} --law {' '.join(LAWS)} --output {output}"
     run = subprocess.run(
@@ -40,7 +40,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 def test_computed_torque_tracks_far_better_than_pd(demo: tuple[Path, str]) -> None:
-    """With the same natural frequency and damping: ten times is promised, some hundred times is usual."""
+    """With equal natural frequency and damping the error is at most a tenth."""
     pd, computed = (read_tracking(demo[0] / law / "bag", law, DURATION) for law in LAWS)
     assert computed.total_rms < pd.total_rms / 10
     # The reason is the arm's weight and inertia, not that one of them stands still.
@@ -77,7 +77,7 @@ def test_table_and_picture(demo: tuple[Path, str]) -> None:
 
 
 def test_nothing_is_left_behind(demo: tuple[Path, str]) -> None:
-    """Every process of the demo names its output folder."""
+    """Every process of the demo has its output folder in its command line."""
     assert processes_with(str(demo[0])) == []
     for log in demo[0].rglob("*_node.log"):
         # The controller stops the arm before it ends.

@@ -1,4 +1,4 @@
-"""The launch files: all that they name exists, in each combination of their arguments, and leads where it should."""
+"""Launch files: for each combination of arguments all names exist, and topics are connected."""
 
 import itertools
 import re
@@ -42,7 +42,7 @@ TEXT = "std_msgs/msg/String"
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """No package of others is installed; `install("rviz2")` changes that, as ament's index says it."""
+    """Return a function that makes a package appear as installed; by default no other package is."""
     index = tmp_path / "ros" / "share" / "ament_index" / "resource_index" / "packages"
     index.mkdir(parents=True)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "ros"))
@@ -51,7 +51,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 
 def bag(topics: dict[str, str]) -> str:
-    """A bag of these topics, without messages."""
+    """Write a bag of these topics without messages."""
     with BagWriter("bag", topics):
         return "bag"
 
@@ -106,7 +106,7 @@ def test_computed_torque_starts_plant_controller_and_trajectory(robot: str) -> N
 
 
 def test_without_plant_the_state_timeout_stays_and_simulated_time_has_one_clock() -> None:
-    """Missing packages that RViz needs are named; everything else runs."""
+    """Missing packages for RViz are reported; all other nodes start."""
     alone = launched("computed_torque", sim="False", rviz="true")
     assert alone.programs == SIMULATED[1:] and "state_timeout" not in alone.nodes[0].parameters
     assert len(alone.reported) == 2 and "robot_state_publisher" in alone.reported[0] and "rviz2" in alone.reported[1]
@@ -162,7 +162,7 @@ def test_two_arms_are_two_namespaces_with_one_tree_of_frames(install: Install) -
 
 
 def test_recorders_write_all_topics_of_the_arm_and_are_waited_for(install: Install, tmp_path: Path) -> None:
-    """Also within the namespace of a launch file that includes this one."""
+    """This includes the namespace of an including launch file."""
     given = {"record": "my_bag", "namespace": "arm", "ros_namespace": "lab"}
     node = "/lab/arm/computed_torque_node"
     recorded = ["/lab/arm/joint_states", "/lab/arm/effort_commands"]

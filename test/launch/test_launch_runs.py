@@ -1,4 +1,4 @@
-"""The launch files run for real: what they start talks, and ends in order. Left out where there is no launch_ros."""
+"""Launch files run for real: their nodes communicate and shut down. Skipped without launch_ros."""
 
 import os
 import re
@@ -42,7 +42,7 @@ sys.exit(service.run())
 
 
 class Launch:
-    """A launch file in a process group of its own, as a terminal makes it; at the end none of it is left."""
+    """Launch file in a process group of its own, as in a terminal; on exit no process is left."""
 
     def __init__(self, graph: Graph, name: str, **arguments: str) -> None:
         self.log = graph.folder / f"{name}_{len(list(graph.folder.glob('*.log')))}.log"
@@ -72,14 +72,14 @@ class Launch:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def wait(self) -> int:
-        """Turn the client until all has ended, and nobody is left; return the exit code."""
+        """Spin the client until all processes have ended; return the exit code."""
         self._graph.wait(lambda: self.process.poll() is not None, f"the end of the launch\n{self.text}")
         with pytest.raises(ProcessLookupError):
             os.killpg(self.process.pid, 0)
         return self.process.wait()
 
     def interrupt(self) -> int:
-        """Ctrl-C, which reaches everyone; return the exit code."""
+        """Send SIGINT to all processes, as Ctrl-C does; return the exit code."""
         os.killpg(self.process.pid, signal.SIGINT)
         return self.wait()
 
@@ -99,7 +99,7 @@ def assert_ended_well(launch: Launch) -> None:
 
 
 def test_computed_torque_in_a_namespace(graph: Graph, tmp_path: Path) -> None:
-    """Each state is answered, a bag holds it all, and on Ctrl-C the last command is that of on_fault."""
+    """Each state has its command, the bag has all, and the final command is that of on_fault."""
     settings = tmp_path / "settings.yaml"
     settings.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"on_fault": "zero"}}}), encoding="utf-8")
     states = graph.collect(JointState, "/lab/arm/joint_states")
@@ -140,7 +140,7 @@ def test_two_arms_do_not_mix_and_the_death_of_one_node_ends_all_of_them(graph: G
 
 
 def test_simulation_and_controller_alone(graph: Graph) -> None:
-    """By names of their own, with /clock, and the robot from the topic; a trajectory is the client's."""
+    """With other names, /clock, the robot from the topic, and a trajectory from the client."""
     names = {"joint_states": "/robot/states", "effort_commands": "/robot/efforts", "use_sim_time": "true"}
     answers = graph.collect(JointState, "/computed_torque_node/command_states")
     commands = graph.collect(Float64MultiArray, "/robot/efforts")

@@ -1,4 +1,4 @@
-"""config/<robot>.yaml: what the settings ask of an arm it can do."""
+"""config/<robot>.yaml: the motion is within the robot's limits."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ DECLARED = parameters("simulation_node") | parameters("computed_torque_node") | 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 @pytest.mark.parametrize("robot", robot_names())
 def test_settings_fit_the_robot_and_ask_for_no_more_than_it_can_do(robot: str) -> None:
-    """All the way, from initial_positions over center to the end of the sine, and with the shipped friction."""
+    """The whole motion, from initial_positions over center to the end of the sine, with friction."""
     document = yaml.safe_load((ROOT / "config" / f"{robot}.yaml").read_text(encoding="utf-8"))
     settings = dict(flat(document["/**"]["ros__parameters"]))
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""The controller's inputs as bytes: read as rclpy would, whatever they hold, and given to the session."""
+"""Serialized inputs of the controller: read like rclpy does, for any content, and passed to the session."""
 
 import struct
 from typing import Any
@@ -31,7 +31,7 @@ NOW = Now(1.0, lambda: 2)
 
 
 class Inputs:
-    """A session that notes what it is given."""
+    """Session that records its calls."""
 
     def __init__(self) -> None:
         self.session = Mock(spec=ControllerSession, robot=Mock(joint_names=("a", "b")))
@@ -55,7 +55,7 @@ def message(topic: str, numbers: Any, stamp: tuple[int, int], frame: str) -> Any
 
 
 def big_endian(stamp: tuple[int, int], frame: str, numbers: Any) -> bytes:
-    """CDR written out number by number."""
+    """Return big-endian CDR, written number by number."""
     text = frame.encode() + b"\0"
     body = struct.pack(">iII", *stamp, len(text)) + text
     return b"\0\0\0\0" + body + bytes(-len(body) % 8) + struct.pack(f">{len(numbers)}d", *numbers)

@@ -1,4 +1,4 @@
-"""JointState as bytes: joints by name, bad messages by reason, and the same bytes as rclpy's."""
+"""Serialized JointState: joints by name, errors of invalid messages, and the same bytes as rclpy's."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ def test_it_reads_what_rclpy_writes(history: list[JointState], data: Any) -> Non
 
 @given(messages(), st.data())
 def test_truncated_messages_are_refused(message: JointState, data: Any) -> None:
-    """Never a crash, never numbers that are not there."""
+    """Reading raises the typed error or returns the numbers of the message."""
     whole = JointStateWriter(message.name).write(
         0, np.array(message.position), np.array(message.velocity), np.array(message.effort)
     )
@@ -106,7 +106,7 @@ def test_truncated_messages_are_refused(message: JointState, data: Any) -> None:
     if data.draw(st.booleans()):
         reader.read(whole)
     cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
-    with pytest.raises(RobotDynamicsError, match="no whole JointState"):
+    with pytest.raises(RobotDynamicsError, match="valid JointState"):
         reader.read(cut)
     assert stamp_of(cut[:11]) is None
 

@@ -1,4 +1,4 @@
-"""JointTrajectory bytes: read and written as rclpy would, whatever they hold."""
+"""Serialized JointTrajectory: read and written like rclpy does, for any content."""
 
 import struct
 from dataclasses import fields
@@ -24,7 +24,7 @@ NAMES = ["a", "bc", "ellbogenöl"]
 
 
 def encode(message: JointTrajectory, little_endian: bool = True) -> bytes:
-    """CDR as rosbags writes it, without bytes after the end; rclpy's own has some."""
+    """Return CDR from rosbags, without the trailing bytes of rclpy."""
     stamp = message.header.stamp
     time = make("builtin_interfaces/msg/Time", stamp.sec, stamp.nanosec)
     head = make("std_msgs/msg/Header", time, message.header.frame_id)
@@ -36,7 +36,7 @@ def encode(message: JointTrajectory, little_endian: bool = True) -> bytes:
 
 
 def message(m: int, *present: str) -> JointTrajectory:
-    """A regular message of m points with these fields, every number of its own."""
+    """Return a regular message of m points with these fields and distinct numbers."""
     made = JointTrajectory(joint_names=NAMES)
     made.header.frame_id = "base"
     made.header.stamp.sec, made.header.stamp.nanosec = 1_700_000_000, 123_456_789
@@ -56,7 +56,7 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=
 
 @st.composite
 def regular_messages(draw: st.DrawFn) -> JointTrajectory:
-    """Any names, times and numbers; each field in all points or in none."""
+    """Generate messages with any names, times and numbers; each field is in all points or in none."""
     names = draw(st.lists(TEXTS, max_size=4))
     made = JointTrajectory(joint_names=names)
     made.header.frame_id = draw(TEXTS)
@@ -73,7 +73,7 @@ def regular_messages(draw: st.DrawFn) -> JointTrajectory:
 
 @st.composite
 def messages(draw: st.DrawFn) -> JointTrajectory:
-    """Regular ones, and now and then one with a field of another size."""
+    """Generate regular messages, and some with a field of another size."""
     made = draw(regular_messages())
     if made.points and draw(st.booleans()):
         row = draw(st.lists(ALL_NUMBERS, max_size=3))
@@ -82,7 +82,7 @@ def messages(draw: st.DrawFn) -> JointTrajectory:
 
 
 def encodings(made: JointTrajectory) -> list[bytes]:
-    """The same message as rclpy writes it, without what follows its end, and in the other byte order."""
+    """Return the message in rclpy's CDR without trailing bytes, and in the other byte order."""
     written = [bytes(serialize_message(made)), encode(made), encode(made, little_endian=False)]
     for data in written:
         assert deserialize_message(data, JointTrajectory) == made
@@ -109,7 +109,7 @@ def trajectory_points(made: JointTrajectory) -> TrajectoryPoints:
 
 
 def assert_read_as_rclpy_does(data: bytes) -> None:
-    """Read the same as rclpy, or refuse what cannot be followed."""
+    """Check that a message is read as by rclpy, or refused if it cannot be followed."""
     made = deserialize_message(data, JointTrajectory)
     try:
         expected = trajectory_points(made)
@@ -131,7 +131,7 @@ def test_reads_what_rclpy_reads(made: JointTrajectory) -> None:
 
 
 def points_of(names: Any, m: int, present: Any, seed: int = 0) -> TrajectoryPoints:
-    """Points of any numbers with these fields, beside positions."""
+    """Generate points with any numbers for positions and these fields."""
     rng = np.random.default_rng(seed)
     times, tables = np.cumsum(rng.uniform(0.1, 1e6, m)), rng.normal(size=(4, m, len(names)))
     rest = [table if field in present else None for field, table in zip(FIELDS[1:], tables[1:], strict=True)]
@@ -177,7 +177,7 @@ def test_irregular_points_are_named(little: bool, point: int, field: str, values
 
 @pytest.mark.parametrize("little_endian", [True, False])
 def test_every_truncation_is_refused(little_endian: bool) -> None:
-    """rclpy takes some of these for whole messages, with zeros for what is missing."""
+    """rclpy accepts some truncated messages, with zeros for missing values."""
     data = encode(message(3, "positions", "velocities"), little_endian)
     for end in range(len(data)):
         reason = f"{end} bytes" if end > 1 else "begins with"
@@ -187,7 +187,7 @@ def test_every_truncation_is_refused(little_endian: bool) -> None:
 
 @given(messages(), st.data())
 def test_corrupt_bytes_are_refused_or_read_as_they_are(made: JointTrajectory, data: st.DataObject) -> None:
-    """What a few wrong bytes make is another message; where we take it, rclpy reads the same."""
+    """Corrupt bytes may be another valid message, which rclpy reads equally."""
     corrupt = bytearray(data.draw(st.sampled_from(encodings(made))))
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(4, len(corrupt) - 1))
@@ -206,7 +206,7 @@ def test_corrupt_bytes_are_refused_or_read_as_they_are(made: JointTrajectory, da
 
 @pytest.mark.parametrize("count", [100, 2**31, 2**32 - 1])
 def test_lengths_beyond_the_end_are_refused(count: int) -> None:
-    """Of frame_id, names, the first name, points, and the first point's positions."""
+    """Lengths of frame_id, names, the first name, points, and the first positions."""
     data = encode(JointTrajectory(joint_names=["a"], points=[JointTrajectoryPoint(positions=[1.0])]))
     for at in (12, 20, 24, 32, 36):
         assert 1 <= struct.unpack_from("<I", data, at)[0] <= 2, "no length is here"

@@ -1,4 +1,4 @@
-"""What tests of single nodes share."""
+"""Fixtures for tests of single nodes."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from robot_dynamics_ros.cli.processes import private_domain
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[rclpy.Context]:
-    """A ROS context in a domain that nobody else uses."""
+    """Yield a ROS context in a domain of its own."""
     with private_domain() as domain:
         context = rclpy.Context()
         context.init(domain_id=domain)

@@ -39,7 +39,7 @@ DEFAULTS: dict[str, Any] = {parameter.name: parameter.default for parameter in A
 
 
 class State(SimpleNamespace):
-    """control_msgs/msg/JointTrajectoryControllerState of Jazzy, as far as it is used."""
+    """Stand-in for control_msgs/msg/JointTrajectoryControllerState of Jazzy."""
 
     def __init__(self) -> None:
         super().__init__(header=Header(), feedback=None, error=None, output=JointTrajectoryPoint())
@@ -47,7 +47,7 @@ class State(SimpleNamespace):
 
 
 class Action:
-    """control_msgs/action/FollowJointTrajectory, as far as it is used; ``index`` is as in Kilted."""
+    """Stand-in for control_msgs/action/FollowJointTrajectory; ``index`` is as in Kilted."""
 
     class Goal(SimpleNamespace):
         def __init__(self, trajectory: Any, **fields: Any) -> None:
@@ -64,7 +64,7 @@ class Action:
 
 
 class Server:
-    """rclpy's ActionServer: it asks and cancels as its client says, and executes goals when the executor comes."""
+    """Stand-in for rclpy's ActionServer: accepts, cancels and executes goals on request of the test."""
 
     def __init__(self, node: Any, kind: Any, name: str, execute: Any, **callbacks: Any) -> None:
         self.name, self.execute, self.callbacks, self.alive = name, execute, callbacks, True
@@ -89,7 +89,7 @@ class Server:
 
 @pytest.fixture
 def control_msgs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Stand-ins for its modules; what imports them is imported anew, also afterwards."""
+    """Install stand-ins for the modules; modules that import them are imported again, also afterwards."""
     package, action, msg = (ModuleType(f"control_msgs{part}") for part in ("", ".action", ".msg"))
     vars(action)["FollowJointTrajectory"] = Action
     vars(msg)["JointTrajectoryControllerState"] = State
@@ -104,7 +104,7 @@ def control_msgs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 class World:
-    """An active controller, its interfaces and what they publish; the arm is ``off`` (rad) its desired position."""
+    """Active controller, its interfaces and their messages; the arm is at its desired position plus ``off`` (rad)."""
 
     def __init__(self, subscribers: int = 1, values: dict[str, Any] = DEFAULTS) -> None:
         robot = RobotModel.from_urdf(arms.tsai_planar_2r(TSAI).urdf, gravity=[0.0, -TSAI.g, 0.0])
@@ -148,16 +148,16 @@ class World:
             self.interfaces.check()
 
     def ends(self, handle: Any, status: str, code: Code, culprit: str = "") -> None:
-        assert handle.result is None and self.interfaces.owe_results
+        assert handle.result is None and self.interfaces.results_pending
         self.server.spin()
-        assert not self.interfaces.owe_results
+        assert not self.interfaces.results_pending
         assert calls(handle) == ["execute", status]
         assert handle.result.error_code == code and type(handle.result.error_code) is int
         assert culprit in handle.result.error_string
 
 
 def calls(handle: Mock) -> list[str]:
-    """The methods of a goal's handle that were called."""
+    """Return the methods of a goal's handle that were called."""
     return [name for name, *_ in handle.method_calls if name != "publish_feedback"]
 
 
@@ -167,7 +167,7 @@ def world(control_msgs: None) -> World:
 
 
 def goal(joints: tuple[str, ...] = NAMES, start: int = 0, **fields: Any) -> Any:
-    """From where the arm is to THERE in a second."""
+    """Return a goal from the arm's position to THERE in one second."""
     points = TrajectoryPoints(joints, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)), np.zeros((2, 2)))
     message = trajectory_message(points)
     message.header.stamp.sec = start
@@ -265,7 +265,7 @@ def test_the_state_of_a_cycle_is_desired_measured_and_commanded(world: World) ->
 
 @pytest.mark.usefixtures("control_msgs")
 def test_without_a_measured_state_none_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The law feedforward needs none. In Humble the message has no place for the speed."""
+    """The law feedforward needs no state. The message of Humble has no speed scaling."""
     humble = {"header": Header(), "feedback": None, "error": None, "output": JointTrajectoryPoint()}
     monkeypatch.setattr(control_interfaces, "JointTrajectoryControllerState", lambda: SimpleNamespace(**humble))
     world = World(subscribers=0)
@@ -301,11 +301,11 @@ def test_without_control_msgs_parameters_are_checked(name: str, value: Any, monk
 
 
 @pytest.mark.parametrize(
-    ("accepted", "status", "says"), [(True, 4, "None"), (True, 6, "path tolerance"), (False, 0, "refused")]
+    ("accepted", "status", "error"), [(True, 4, "None"), (True, 6, "path tolerance"), (False, 0, "rejected")]
 )
 @pytest.mark.usefixtures("control_msgs")
 def test_the_trajectory_node_sends_a_goal_and_takes_its_result(
-    accepted: bool, status: int, says: str, context: rclpy.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    accepted: bool, status: int, error: str, context: rclpy.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
 
@@ -339,6 +339,6 @@ def test_the_trajectory_node_sends_a_goal_and_takes_its_result(
     executor.add_node(node)
     while not node.done:
         executor.spin_once(timeout_sec=1.0)
-    assert sent == [("/arm/follow_joint_trajectory", ["a"])] and says in str(node.error)
+    assert sent == [("/arm/follow_joint_trajectory", ["a"])] and error in str(node.error)
     executor.shutdown()
     node.destroy_node()

@@ -1,4 +1,4 @@
-"""Between messages and arrays: stamps to the nanosecond, joints by name, classes by type."""
+"""Conversions of messages and arrays: stamps in nanoseconds, joints by name, classes by type."""
 
 import pytest
 from sensor_msgs.msg import JointState

@@ -8,8 +8,8 @@ from rclpy.parameter import Parameter
 from robot_dynamics_ros.nodes.computed_torque_node import ComputedTorqueNode
 
 
-def test_an_unconfigured_node_says_why(context: rclpy.Context) -> None:
-    """It takes rclpy's options, so that several can share a process."""
+def test_an_unconfigured_node_reports_the_reason(context: rclpy.Context) -> None:
+    """The node accepts rclpy's options, so that several nodes can share a process."""
     parameters = [Parameter("robot_description", value="<robot"), Parameter("autostart", value=False)]
     node = ComputedTorqueNode(context=context, namespace="left", parameter_overrides=parameters)
     executor = SingleThreadedExecutor(context=context)

@@ -33,7 +33,7 @@ def executor(request: pytest.FixtureRequest, context: rclpy.Context) -> Iterator
 
 
 class Stopper(ManagedRobotNode):
-    """Its deactivation takes until three messages have come, and its timer has fired."""
+    """Node whose deactivation waits for three messages and a timer."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("stopper", [AUTOSTART, *ROBOT], AUTOSTART, **options)
@@ -58,7 +58,7 @@ class Stopper(ManagedRobotNode):
 
 
 def test_callbacks_run_while_a_transition_waits(executor: Executor, context: rclpy.Context) -> None:
-    """Asked by a client, as `ros2 lifecycle set` does; afterwards everything goes on as before."""
+    """The transition is requested by a client; afterwards the node works as before."""
     node = Stopper(context=context, parameter_overrides=[Parameter("robot_description", value="<robot/>")])
     client_node = rclpy.create_node("client", context=context)
     publisher, client = (
@@ -101,7 +101,7 @@ def test_too_many_messages_are_left_to_the_middleware_for_a_while(
     context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("rclpy.experimental")
-    monkeypatch.setattr(node_program, "_RELIEF", 0.5)
+    monkeypatch.setattr(node_program, "_REPLACEMENT_TIME", 0.5)
     node, pause, got = NodeProgram("reader", context=context), 0.0, 0
 
     def receive(message: Float64) -> None:
@@ -160,7 +160,7 @@ def test_a_negative_time_on_clock_ends_no_node(executor: Executor, context: rclp
 
 
 class Recorder:
-    """A logger, and the clock (s) of the log above it."""
+    """Logger that stores lines, and a clock (s) for the bounded log."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
@@ -171,7 +171,7 @@ class Recorder:
 
 
 def test_a_flood_of_lines_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten a second of each kind; a kind is what stands before the first colon."""
+    """Ten lines per second of each kind, the text before the first colon."""
     recorder = Recorder(monkeypatch)
     for k in range(1000):
         recorder.log.error(f"refused: {k}")
@@ -188,7 +188,7 @@ def test_a_flood_of_lines_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) ->
         recorder.now += 1.0
         for _ in range(15):
             recorder.log.info("again")
-    assert recorder.lines == ["again"] * 10 + ["again (and 5 more like it before)"] + ["again"] * 9
+    assert recorder.lines == ["again"] * 10 + ["again (5 similar messages omitted)"] + ["again"] * 9
 
 
 def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,5 +196,5 @@ def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> Non
     for k in range(50):
         recorder.now = 0.1 * k
         recorder.log.warning(f"slow: {k}", throttle_duration_sec=2.0)
-    more = "(and 19 more like it before)"
+    more = "(19 similar messages omitted)"
     assert recorder.lines == ["slow: 0", f"slow: 20 {more}", f"slow: 40 {more}"]

@@ -1,4 +1,4 @@
-"""Parameters in a real node: what it declares, what it takes for good, and how it refuses the rest."""
+"""Parameters in a real node: declaration, accepted values, and errors of other values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAN, INF = math.nan, math.inf
 
 @pytest.fixture
 def make_node(context: rclpy.Context, tmp_path: Path) -> Iterator[Callable[..., Node]]:
-    """make_node(x=...) is a node with that in its parameter file."""
+    """Return a function make_node(x=...) for a node with this value in its parameter file."""
     nodes: list[Node] = []
 
     def make(**values: Any) -> Node:
@@ -106,7 +106,7 @@ BAD: list[tuple[Parameter[Any], Any, str]] = [
 def test_allowed_values_are_read_as_their_type(
     parameter: Parameter[Any], value: Any, expected: Any, make_node: Callable[..., Node]
 ) -> None:
-    """From a parameter file, and set later."""
+    """Values from a parameter file, and set later."""
     node, other = make_node(x=value), make_node()
     declare(node, parameter)
     found = parameter.read(present_values(node))
@@ -120,7 +120,7 @@ def test_allowed_values_are_read_as_their_type(
 def test_a_bad_value_is_refused_and_the_old_one_stays(
     parameter: Parameter[Any], value: Any, culprit: str, make_node: Callable[..., Node]
 ) -> None:
-    """One of a file when it is read, which can be cured; a change by rclpy, or by what the node's callback checks."""
+    """Values of a file are refused when read; changes by rclpy or by the node's callback."""
     node, other = make_node(x=value), make_node()
     declare(node, parameter)
     with pytest.raises(RobotDynamicsError, match=f"parameter x: .*{re.escape(culprit)}"):
@@ -166,7 +166,7 @@ def test_nodes_share_a_file_without_names_taken_for_misspelt_ones() -> None:
 
 
 def _typed(text: str) -> RosParameter[Any]:
-    """The value that `ros2 param set <node> x` sends for this text."""
+    """Return the value that `ros2 param set <node> x` sends for this text."""
     return RosParameter.from_parameter_msg(ParameterMessage(name="x", value=get_parameter_value(text)))
 
 
@@ -209,7 +209,7 @@ def test_descriptors_show_ranges_choices_and_what_is_read_only(make_node: Callab
 
 
 def test_an_empty_list_of_a_parameter_file_has_a_type_and_is_no_number(make_node: Callable[..., Node]) -> None:
-    """rclpy reads it as a parameter that is not set."""
+    """rclpy reads an empty list as an unset parameter."""
     node, other = make_node(x=[]), make_node(x=[])
     declare(node, NUMBERS)
     assert node.get_parameter("x").type_ == RosParameter.Type.DOUBLE_ARRAY

@@ -1,4 +1,4 @@
-"""Pace of a simulation, against the arithmetic of time, and the answers that it waits for."""
+"""Pace of a simulation, compared with exact arithmetic, and commands in lockstep."""
 
 import math
 
@@ -11,7 +11,7 @@ from robot_dynamics_ros.nodes.simulation_node import Lockstep, Pace
 
 
 def _periods(pace: Pace, begin: float, seconds: float, work: float = 0.0) -> tuple[int, float]:
-    """Ask at each tick as the node does; each period takes ``work`` seconds. Returns periods and what was given up."""
+    """Run each tick as the node does, with ``work`` (s) per period; return the periods and the skipped time."""
     done, skipped = 0, 0.0
     ticks = round(seconds / pace.tick)
     now = begin
@@ -29,7 +29,7 @@ def _periods(pace: Pace, begin: float, seconds: float, work: float = 0.0) -> tup
 @pytest.mark.parametrize("factor", [0.01, 1.0, 50.0])
 @pytest.mark.parametrize("rate", [1.0, 60.0, 10_000.0])
 def test_simulated_time_passes_by_the_factor(factor: float, rate: float) -> None:
-    """In T seconds pass factor T simulated seconds, that is factor T rate periods, to half a tick."""
+    """In T seconds factor T of simulated time passes, to half a tick."""
     pace = Pace(1.0 / rate, factor, 100.0)
     seconds = max(200.0 / (factor * rate), 20 * pace.tick)
     done, skipped = _periods(pace, 100.0, seconds)
@@ -39,7 +39,7 @@ def test_simulated_time_passes_by_the_factor(factor: float, rate: float) -> None
 
 @pytest.mark.parametrize("interval", [1e-5, 1e-3, 0.007, 0.011, 0.5, 30.0])
 def test_a_period_is_a_whole_number_of_ticks_or_shorter(interval: float) -> None:
-    """Of 0.5 to 10 ms."""
+    """Ticks are between 0.5 and 10 ms."""
     pace = Pace(interval, 1.0, 0.0)
     assert 0.0005 <= pace.tick <= 0.01
     ticks = interval / pace.tick
@@ -52,7 +52,7 @@ def test_factor_zero_is_always_due() -> None:
 
 
 def test_a_short_delay_is_made_up_for() -> None:
-    """15 ms late: the eight periods that end at 2, 4 .. 14 and, to half a tick, 16 ms follow at once."""
+    """15 ms late: the eight periods up to 16 ms (to half a tick) follow at once."""
     pace = Pace(0.002, 1.0, 0.0)
     done = 0
     while pace.due(0.0155):
@@ -62,7 +62,7 @@ def test_a_short_delay_is_made_up_for() -> None:
 
 
 def test_a_long_delay_is_not() -> None:
-    """5 s late: at most 20 ms of it come back, the rest is given up and told."""
+    """5 s late: at most 20 ms are caught up on, the rest is skipped and reported."""
     pace = Pace(0.002, 1.0, 0.0)
     skipped, done = 0.0, 0
     while pace.due(5.0):
@@ -75,7 +75,7 @@ def test_a_long_delay_is_not() -> None:
 
 @pytest.mark.parametrize(("rate", "stall"), [(500.0, 0.0117), (1000.0 / 3.0, 0.0519), (700.0, 3.3333)])
 def test_after_a_delay_each_tick_has_one_period_again(rate: float, stall: float) -> None:
-    """Ticks of a timer that are late by a little, and once by a lot: else states would come in pairs, for good."""
+    """Ticks are late by a little, and once by a lot; states must not stay paired."""
     pace = Pace(1.0 / rate, 1.0, 100.0)
     tick = int((pace.tick + 0.5e-9) * 1e9) * 1e-9
     rng = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def test_after_a_delay_each_tick_has_one_period_again(rate: float, stall: float)
 
 
 def test_too_slow_a_machine_falls_behind() -> None:
-    """Periods of 2 ms that take 8 ms: a quarter of the pace, and all the rest of the time is given up."""
+    """Periods of 2 ms that take 8 ms: a quarter of the rate, and the rest of the time is skipped."""
     done, skipped = _periods(Pace(0.002, 1.0, 0.0), 0.0, 4.0, work=0.008)
     assert done == pytest.approx(500, abs=5)
     assert skipped == pytest.approx(3.0, abs=0.05)
@@ -112,7 +112,7 @@ def _answer(stamp: int, effort: np.ndarray = EFFORT, joints: tuple[str, ...] = J
 @pytest.fixture
 def lockstep() -> Lockstep:
     lockstep = Lockstep(JOINTS, "/arm/command_states")
-    lockstep.ask(5_000_000_002)
+    lockstep.expect(5_000_000_002)
     return lockstep
 
 
@@ -125,12 +125,12 @@ def test_the_answer_is_read_in_the_order_of_the_joints(order: int, lockstep: Loc
 
 @pytest.mark.parametrize("stamp", [0, 5_000_000_001, 5_000_000_003, 2])
 def test_answers_to_other_states_and_second_ones_are_passed_over(stamp: int, lockstep: Lockstep) -> None:
-    """A second one comes to a state that was sent twice; the one to the next state counts again."""
+    """A repeated state can cause a second command, which is ignored."""
     assert lockstep.receive(_answer(stamp)) is None and lockstep.waiting
     lockstep.receive(_answer(5_000_000_002))
     lockstep.waiting = False
     assert lockstep.receive(_answer(5_000_000_002)) is None
-    lockstep.ask(7_000_000_000)
+    lockstep.expect(7_000_000_000)
     assert lockstep.waiting and lockstep.receive(_answer(5_000_000_002)) is None
     assert lockstep.receive(_answer(7_000_000_000)) is not None
 

@@ -17,10 +17,10 @@ EXERCISE_5_11_VELOCITY = np.array([0.0, 2.0, -3.0, 1.414, 1.414, 0.0])
 EXERCISE_5_11_ANSWER = np.array([3.58778, -7.92575, -17.14, 1.931560, 0.517560, 0.0])
 
 # Exercise 5 for MATLAB.
-HAND_LENGTHS = (4.0, 3.0, 2.0)
-HAND_START = np.deg2rad([10.0, 20.0, 30.0])
-HAND_VELOCITY = np.array([0.2, -0.3, -0.2])
-HAND_FORCE = np.array([1.0, 2.0, 3.0])
+THREE_LINK_LENGTHS = (4.0, 3.0, 2.0)
+THREE_LINK_START = np.deg2rad([10.0, 20.0, 30.0])
+THREE_LINK_VELOCITY = np.array([0.2, -0.3, -0.2])
+THREE_LINK_FORCE = np.array([1.0, 2.0, 3.0])
 
 
 def zyz_rates_to_angular_velocity(alpha: float, beta: float) -> Array:
@@ -37,13 +37,13 @@ def link_velocities(l1: float, l2: float, q: Array, qd: Array) -> tuple[Array, A
     return angular, np.array([[0.0, 0.0, 0.0], v2, [v2[0], v2[1] + l2 * w, 0.0]])
 
 
-def tip_velocity(l1: float, l2: float, q: Array, qd: Array) -> Array:
+def end_velocity(l1: float, l2: float, q: Array, qd: Array) -> Array:
     """(5.57): of the origin of {3}, in the axes of {0}, (3,)."""
     s1, c1, s12, c12, w = np.sin(q[0]), np.cos(q[0]), np.sin(q[0] + q[1]), np.cos(q[0] + q[1]), qd[0] + qd[1]
     return np.array([-l1 * s1 * qd[0] - l2 * s12 * w, l1 * c1 * qd[0] + l2 * c12 * w, 0.0])
 
 
-def jacobian_in_tip_axes(l1: float, l2: float, q: Array) -> Array:
+def jacobian_in_end_frame(l1: float, l2: float, q: Array) -> Array:
     """(5.66)."""
     s2, c2 = np.sin(q[1]), np.cos(q[1])
     return np.array([[l1 * s2, 0.0], [l1 * c2 + l2, l2]])
@@ -79,13 +79,13 @@ def static_torques(l1: float, l2: float, q: Array, force: ArrayLike) -> Array:
     return np.array([l1 * np.sin(q[1]) * fx + (l2 + l1 * np.cos(q[1])) * fy, l2 * fy])
 
 
-def hand_jacobian(q: Array) -> Array:
+def three_link_jacobian(q: Array) -> Array:
     """Exercise 5 for MATLAB: x', y', phi' of {H} of the planar three-link arm, in the axes of {0}."""
     a = np.cumsum(q)
-    along = np.array([[-np.sin(a[k]), np.cos(a[k])] for k in range(3)]) * np.array(HAND_LENGTHS)[:, None]
+    along = np.array([[-np.sin(a[k]), np.cos(a[k])] for k in range(3)]) * np.array(THREE_LINK_LENGTHS)[:, None]
     return np.vstack([np.array([along[k:].sum(axis=0) for k in range(3)]).T, np.ones(3)])
 
 
-def hand_determinant(q: Array) -> float:
-    """Of ``hand_jacobian``: the third joint only turns the hand, so that it is that of the two-link arm."""
-    return float(HAND_LENGTHS[0] * HAND_LENGTHS[1] * np.sin(q[1]))
+def three_link_determinant(q: Array) -> float:
+    """Of ``three_link_jacobian``: the third joint only turns the hand, so that it is that of the two-link arm."""
+    return float(THREE_LINK_LENGTHS[0] * THREE_LINK_LENGTHS[1] * np.sin(q[1]))

@@ -1,4 +1,4 @@
-"""Craig's chapters 5 and 6 at the hand, METR4202 and ME5118: by hand, against derivations, and against our model."""
+"""Craig's chapters 5 and 6, METR4202 and ME5118 at the end effector: oracles against derivations and our model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -75,8 +75,8 @@ def test_example_5_3(q: Array, qd: Array) -> None:
     assert_close(v, expected_v[:2], 1e-14)
     tip = propagation.frame_velocity(model, q, qd, "tool")
     assert_close(tip, [*expected_v[2], *expected_w[2]], 1e-14)
-    assert_close((model.jacobian(q, "tool") @ qd)[:3], craig_jacobians.tip_velocity(L1, L2, q, qd), 1e-14)
-    in_tip, in_base = craig_jacobians.jacobian_in_tip_axes(L1, L2, q), craig_jacobians.jacobian_in_base_axes(L1, L2, q)
+    assert_close((model.jacobian(q, "tool") @ qd)[:3], craig_jacobians.end_velocity(L1, L2, q, qd), 1e-14)
+    in_tip, in_base = craig_jacobians.jacobian_in_end_frame(L1, L2, q), craig_jacobians.jacobian_in_base_axes(L1, L2, q)
     assert_close(propagation.velocity_jacobian(model, q, "tool")[:2], in_tip, 1e-14)
     assert_close(model.jacobian(q, "tool")[:2], in_base, 1e-14)
     # Example 5.4 (5.73): the same determinant in all axes.
@@ -133,7 +133,7 @@ def test_example_5_7(q: Array) -> None:
     model, force = _two_links(), np.array([3.0, -2.0])
     expected = craig_jacobians.static_torques(L1, L2, q, force)
     assert_close(propagation.joint_torques(model, q, [*force, 0, 0, 0, 0], "tool"), expected, 1e-13)
-    assert_close(craig_jacobians.jacobian_in_tip_axes(L1, L2, q).T @ force, expected, 1e-13)
+    assert_close(craig_jacobians.jacobian_in_end_frame(L1, L2, q).T @ force, expected, 1e-13)
     c, s = np.cos(q.sum()), np.sin(q.sum())
     s1 = np.sin(q[0])
     assert_close(
@@ -178,7 +178,7 @@ def test_examples_6_6_and_6_7(q: Array, qd: Array) -> None:
     b, c = craig_cartesian_2r.coriolis_and_centrifugal(p, q)
     expected = me5118_cartesian.rr_torque_of_velocity(p, q, qd)
     assert_close(b @ [qd[0] * qd[1]] + c @ qd**2, expected, 1e-12, 100.0 / np.sin(q[1]) ** 2)
-    j, h = craig_jacobians.jacobian_in_tip_axes, 1e-6
+    j, h = craig_jacobians.jacobian_in_end_frame, 1e-6
     rate = (j(p.l1, p.l2, q + h * qd) - j(p.l1, p.l2, q - h * qd)) / (2 * h)
     assert_close(craig_cartesian_2r.jacobian_rate(p, q, qd), rate, 1e-8)
 

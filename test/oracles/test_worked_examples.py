@@ -90,7 +90,7 @@ def torque(book: ModuleType, p: Any, q: Array, qd: Array, qdd: Array) -> tuple[A
 @pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.__name__.split(".")[-1])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_closed_form_follows_from_the_energies(book: ModuleType, seed: int) -> None:
-    """Whether printed as a torque or by its terms; test_textbook.py has both of the former."""
+    """The forms are printed as torques or by terms; test_textbook.py has those with both."""
     p = parameters(book, seed)
     q, qd, qdd = (x[0] for x in arms.states(seed, len(book.mass_matrix(p, np.zeros(3))), 1))
     expected = lagrange.torque(

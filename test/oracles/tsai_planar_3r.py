@@ -24,7 +24,7 @@ class Parameters:
 
     @property
     def own(self) -> tuple[float, float, float]:
-        """What each link's own turning takes, kg m^2."""
+        """Return the inertia of each link's own rotation, kg m^2."""
         return (
             self.a1**2 * (self.m1 / 3 + self.m2 + self.m3),
             self.a2**2 * (self.m2 / 3 + self.m3),

@@ -1,4 +1,4 @@
-"""Bags made to do harm: none deletes, fills memory or disk, reads elsewhere, or takes for ever."""
+"""Malicious bags: none deletes files, fills memory or disk, reads other files, or blocks the reader."""
 
 import os
 import sqlite3
@@ -45,7 +45,7 @@ def test_packed_data_has_a_limit(packed: bytes, most: int) -> None:
 
 
 def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given up when it is larger than a recording could be, and what was written of it is removed."""
+    """Unpacking stops beyond a plausible size, and the partial output is removed."""
     monkeypatch.setattr(recovery, "_SMALL", 1 << 22)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
@@ -62,7 +62,7 @@ def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_chunk_that_unpacks_to_gigabytes(
     pack: Callable[[bytes], bytes], reported: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whether it says how much it is, less, or more than memory is."""
+    """The stated size is right, too small, or larger than the memory."""
     monkeypatch.setattr(recovery, "LARGEST", 1 << 22)
     compression = "zstd" if pack is zstd.compress else "lz4"
     large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
@@ -75,7 +75,7 @@ def test_a_chunk_that_unpacks_to_gigabytes(
 
 
 def test_chunks_of_millions_of_empty_records(tmp_path: Path) -> None:
-    """Equal messages whose times follow each other are packed as small, and read."""
+    """Equal messages at successive times compress as well, and are read."""
     honest = b"".join(mcap_record(5, struct.pack("<HIQQ", 1, 0, 1000 * k, 1000 * k) + bytes(12)) for k in range(50_000))
     parts = [(data, zstd.compress(data)) for data in (honest, mcap_record(7, b"") * 3_000_000)]
     assert len(parts[1][1]) < 20_000
@@ -95,7 +95,7 @@ def test_only_so_much_metadata_is_read(others: int, latched: set[str], tmp_path:
 
 
 def test_profiles_are_searched_and_not_parsed() -> None:
-    """By YAML's aliases a few of them could stand for any number of values."""
+    """YAML aliases could expand to any number of values."""
     with soon():
         assert recovery.is_latched("- [\n" * (1 << 20) + LATCHED.replace("1\n", "transient_local\n"))
     assert not recovery.is_latched(LATCHED.replace("durability: 1", "durability: 10")) and not recovery.is_latched(None)
@@ -115,7 +115,7 @@ def test_chunks_that_overlap_in_time(tmp_path: Path) -> None:
 
 
 def test_one_chunk_named_many_times(tmp_path: Path) -> None:
-    """The index is not believed: each chunk is read once."""
+    """Each chunk is read once, whatever the index contains."""
     data = mcap_messages(100, 1000)
     file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))], [(0, k) for k in range(10_000)])
     with soon():
@@ -130,7 +130,7 @@ def database(path: Path, count: int = 50, size: int = 1000) -> Path:
 
 
 def hot_journal(bag: Path, named: Path) -> bytes:
-    """A rollback journal that changes nothing and names a super-journal (sqlite.org/fileformat2.html, 3)."""
+    """Return an empty rollback journal that names a super-journal (sqlite.org/fileformat2.html, 3)."""
     magic, page_size = bytes.fromhex("d9d505f920a163d7"), 4096
     page = bag.read_bytes()[:page_size]
     pages = bag.stat().st_size // page_size
@@ -144,7 +144,7 @@ def hot_journal(bag: Path, named: Path) -> bytes:
 
 
 def test_a_journal_that_names_a_file_to_delete(tmp_path: Path) -> None:
-    """sqlite3 itself deletes it; here it stays, and the bag is read."""
+    """sqlite3 itself deletes this file; the reader does not, and reads the bag."""
     precious = tmp_path / "precious"
     (tmp_path / "theirs").mkdir()
     precious.write_text("mine", encoding="utf-8")
@@ -158,7 +158,7 @@ def test_a_journal_that_names_a_file_to_delete(tmp_path: Path) -> None:
 
 
 def schema(bag: Path, *changes: str) -> None:
-    """Rewrite the schema as SQL does not let one."""
+    """Rewrite the schema in ways that SQL does not permit."""
     with closing(sqlite3.connect(bag, isolation_level=None)) as connection:
         for change in ("PRAGMA writable_schema = ON", *changes):
             connection.execute(change)
@@ -189,7 +189,7 @@ def test_messages_as_a_view(view: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["zeroblob(900000000)", "f || f"])
 def test_generated_columns(value: str, tmp_path: Path) -> None:
-    """A few bytes a row that stand for many: doubled, and doubled again."""
+    """A few bytes per row that expand exponentially."""
     bag = tmp_path / "bag.db3"
     doubled = ", ".join(f"{b} AS ({a} || {a})" for a, b in zip("abcde", "bcdef", strict=True))
     columns = f"id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, a BLOB, {doubled}, data BLOB AS ({value})"
@@ -202,7 +202,7 @@ def test_generated_columns(value: str, tmp_path: Path) -> None:
 
 
 def loops(bag: Path, levels: int = 4) -> None:
-    """Let each inner page of the table lead to the next one some hundred times, and the last to one leaf."""
+    """Let each inner page of the table refer to the next one several hundred times, and the last to one leaf."""
     with closing(sqlite3.connect(bag)) as connection:
         (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
     data = bytearray(bag.read_bytes())
@@ -220,7 +220,7 @@ def loops(bag: Path, levels: int = 4) -> None:
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path) -> None:
-    """Thousands of millions of rows, by the tree; those that are there are read."""
+    """The tree has thousands of millions of rows; the existing ones are read."""
     bag = database(tmp_path / "bag.db3")
     loops(bag)
     if not indexed:
@@ -231,7 +231,7 @@ def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path)
 
 
 def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
-    """Every cell of every page leads to one long row: reading each would take the square of the file's size."""
+    """All cells refer to one long row; reading each would take time quadratic in the file size."""
     bag = database(tmp_path / "bag.db3", count=300, size=9000)
     data = bytearray(bag.read_bytes())
     for page in range(len(data) // 4096):
@@ -248,7 +248,7 @@ def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
 
 
 def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:
-    """Only the folder's own files are opened."""
+    """Only files in the bag's folder are opened."""
     secret = record(tmp_path / "secret", some_messages(5)) / "secret.mcap"
     bag = record(tmp_path / "bag", some_messages(5))
     metadata = bag / "metadata.yaml"
@@ -260,7 +260,7 @@ def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_pipe_in_place_of_a_file(tmp_path: Path) -> None:
-    """Opening it would wait for ever."""
+    """Opening a pipe would block forever."""
     bag = record(tmp_path / "bag", some_messages(5))
     (bag / "bag.mcap").unlink()
     os.mkfifo(bag / "bag.mcap")

@@ -1,4 +1,4 @@
-"""Compiled kernels are programs: they are kept where nobody else can put any."""
+"""Compiled kernels are programs: they are stored where no other user can write."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 
 
 def directory(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path | None:
-    """Where kernels are kept with this NUMBA_CACHE_DIR."""
+    """Return the folder of kernels with this NUMBA_CACHE_DIR."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(base))
     return cache_directory.__wrapped__()
 
@@ -33,7 +33,7 @@ def modes(folder: Path) -> set[int]:
 
 
 def test_only_the_owner_may_write(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where others were allowed to before."""
+    """Permissions of others are removed from an existing folder, too."""
     assert modes(folder) == {0o700}
     for path in (folder, folder.parent):
         path.chmod(0o777)
@@ -44,7 +44,7 @@ def test_only_the_owner_may_write(folder: Path, tmp_path: Path, monkeypatch: pyt
 def test_foreign_folder_is_not_used(
     parent: bool, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As somebody may have made it in /tmp, its name being known."""
+    """Another user may have created it in /tmp, because its name is known."""
     if os.geteuid() == 0:
         os.chown(folder.parent if parent else folder, 12345, 12345)
     else:

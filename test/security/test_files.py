@@ -1,4 +1,4 @@
-"""URDFs, dynamics and parameter files made to do harm: refused at once, with nothing opened, run or filled."""
+"""Malicious URDFs, dynamics and parameter files: refused at once, without opening files or running code."""
 
 import sys
 from pathlib import Path
@@ -81,7 +81,7 @@ READERS = {
 @pytest.mark.parametrize("kind", YAML)
 @pytest.mark.parametrize("reader", READERS)
 def test_yaml_is_data_only(kind: str, reader: str, tmp_path: Path) -> None:
-    """Tags that make Python objects are refused wherever YAML is read, and so is what would fill the memory."""
+    """Tags that create Python objects, and documents that fill the memory, are refused for all YAML files."""
     made, file = tmp_path / "made", tmp_path / "file.yaml"
     file.write_text(YAML[kind].replace("{}", str(made)), encoding="utf-8")
     with soon(), pytest.raises(RobotDynamicsError):
@@ -94,7 +94,7 @@ class _Stop(Exception):
 
 
 def test_generated_source_has_no_names_of_the_robot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A joint called like a statement reaches no source that is run."""
+    """A joint with the name of a statement does not appear in generated source."""
     written: list[str] = []
 
     def load_source(source: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Messages made to keep a node busy: refused before they cost much."""
+"""Malicious messages that would keep a node busy: refused at low cost."""
 
 import struct
 from pathlib import Path
@@ -22,8 +22,8 @@ EMPTY = CDR + struct.pack("<III", 0, 0, 0)
 @pytest.mark.parametrize(
     ("data", "culprit"),
     [
-        (many_names(MOST_NAMES + 1), f"names {MOST_NAMES + 1} joints"),
-        (many_names(10_000_000), "names 10000000 joints"),
+        (many_names(MOST_NAMES + 1), f"{MOST_NAMES + 1} joint names"),
+        (many_names(10_000_000), "10000000 joint names"),
         (many_names(1, reported=3)[:-12], None),
         (many_names(1, reported=0xFFFFFFFF)[:-12], None),
         (EMPTY + struct.pack("<II", 1, 2_000_000) + bytes(2_000_100), "2000000 bytes"),

@@ -1,4 +1,4 @@
-"""The shipped SROS 2 policies allow exactly what the nodes use over DDS; nothing enforces them here."""
+"""The shipped SROS 2 policies permit exactly the nodes' communication over DDS; they are not enforced here."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ KINDS = {
 
 
 def read_policies(file: Path) -> dict[str, dict[str, set[str]]]:
-    """Full names of what each node may have, by kind (SROS 2 policies, schema 0.2.0); the root namespace only."""
+    """Return the permitted full names of each node by kind (SROS 2 policies, schema 0.2.0), root namespace only."""
     found: dict[str, dict[str, set[str]]] = {}
     for element in ElementTree.parse(file).getroot().iterfind("enclaves/enclave"):
         (profile,) = element.iterfind("profiles/profile")
@@ -47,7 +47,7 @@ CONTROL_MSGS = {
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, set[str]]]]:
-    """What each node has by the graph, with all that a parameter can add: kind -> names."""
+    """Return the names of each node in the graph, with all that parameters can add: kind -> names."""
     pytest.importorskip("rclpy")
     from support.ros import PLANAR, Graph
 
@@ -61,9 +61,9 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[s
         found: dict[str, dict[str, set[str]]] = {}
 
         def same_as_before() -> bool:
-            """Discovery comes to rest."""
+            """Return True if discovery is complete."""
             before = dict(found)
-            nodes.settle(1.0)
+            nodes.spin_for(1.0)
             found.update({node: _interfaces(nodes.client, node) for node in ENCLAVES})
             plant, controller = (found[node]["publisher"] for node in ("simulation_node", "computed_torque_node"))
             return found == before and "/joint_states" in plant and "/effort_commands" in controller
@@ -93,6 +93,6 @@ def test_policies_allow_what_the_nodes_have_and_no_more(node: str, graph: dict[s
 
 
 def test_only_the_controller_may_command() -> None:
-    """Whoever may write these moves the arm."""
+    """Publishers of these topics can move the arm."""
     for topic in ("/effort_commands", "/computed_torque_node/command_states"):
         assert [node for node, allowed in ENCLAVES.items() if topic in allowed["publisher"]] == ["computed_torque_node"]

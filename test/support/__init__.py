@@ -1,4 +1,4 @@
-"""What several tests share, imported as ``from support import arms``; books' numbers are in ``oracles``.
+"""Helpers that several tests share, imported as ``from support import arms``; numbers of books are in ``oracles``.
 
 Robots
     ``arms`` (builder, random trees, model arrays), ``worked_arms`` (the books'), ``mechanisms`` (closed chains),

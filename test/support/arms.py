@@ -1,4 +1,4 @@
-"""URDF text for test arms: a small builder, the arms of the books, and random trees for hypothesis."""
+"""URDF text of test arms: a builder, the arms of the books, and random trees for hypothesis."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +24,7 @@ def _numbers(values: ArrayLike) -> str:
 
 @dataclass(frozen=True)
 class Link:
-    """A link; without mass it has no <inertial>. Inertia (3, 3) about the centre of mass, in link axes."""
+    """Link; without mass it has no <inertial>. Inertia (3, 3) about the centre of mass, in link axes."""
 
     name: str
     mass: float | None = None
@@ -32,7 +32,7 @@ class Link:
     inertia: Any = None
 
     def xml(self) -> str:
-        """The <link> element."""
+        """Return the <link> element."""
         if self.mass is None:
             return f'<link name="{self.name}"/>'
         i = np.zeros((3, 3)) if self.inertia is None else np.asarray(self.inertia, dtype=float)
@@ -46,7 +46,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint; limits are wide unless given."""
+    """Joint; its limits are wide by default."""
 
     name: str
     type: str
@@ -59,7 +59,7 @@ class Joint:
     extra: str = ""
 
     def xml(self) -> str:
-        """The <joint> element."""
+        """Return the <joint> element."""
         axis = "" if self.axis is None or self.type == "fixed" else f'<axis xyz="{_numbers(self.axis)}"/>'
         limit = "" if self.type == "fixed" else self.limit
         return (
@@ -72,7 +72,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Arm:
-    """A robot as data, so that tests can change one part of it; `seed` makes its states repeatable."""
+    """Robot as data, so that tests can change one part of it; `seed` makes its states repeatable."""
 
     links: tuple[Link, ...]
     joints: tuple[Joint, ...]
@@ -80,33 +80,33 @@ class Arm:
 
     @property
     def urdf(self) -> str:
-        """The URDF text."""
+        """Return the URDF text."""
         body = "\n".join([*(link.xml() for link in self.links), *(joint.xml() for joint in self.joints)])
         return f'<robot name="arm">\n{body}\n</robot>'
 
     @property
     def movable(self) -> list[str]:
-        """Names of the movable joints, in document order."""
+        """Return the names of the movable joints in document order."""
         return [joint.name for joint in self.joints if joint.type in MOVABLE]
 
     def with_link(self, name: str, **changes: Any) -> "Arm":
-        """The same arm with one link changed."""
+        """Return the arm with one link changed."""
         return replace(self, links=tuple(replace(x, **changes) if x.name == name else x for x in self.links))
 
     def with_joint(self, name: str, **changes: Any) -> "Arm":
-        """The same arm with one joint changed."""
+        """Return the arm with one joint changed."""
         return replace(self, joints=tuple(replace(x, **changes) if x.name == name else x for x in self.joints))
 
 
 def thin_rod(mass: float, length: float, along: int = 0) -> Array:
-    """Central inertia of a thin rod along one axis: m l^2 / 12 across it, zero about it."""
+    """Return the central inertia of a thin rod along one axis: m l^2 / 12 across it, zero about it."""
     i = np.eye(3) * mass * length**2 / 12
     i[along, along] = 0.0
     return i
 
 
 def planar_2r(l1: float, l2: float, link1: Link, link2: Link) -> Arm:
-    """Two joints about z, link i along x; the tool frame sits at the end of link 2."""
+    """Return an arm with two joints about z and link i along x; the tool frame is at the end of link 2."""
     return Arm(
         (Link("base"), replace(link1, name="link1"), replace(link2, name="link2"), Link("tool")),
         (
@@ -118,7 +118,7 @@ def planar_2r(l1: float, l2: float, link1: Link, link2: Link) -> Arm:
 
 
 def tsai_planar_2r(p: Any) -> Arm:
-    """Tsai example 9.7.1 from oracles.tsai_planar_2r.Parameters; gravity is (0, -g, 0)."""
+    """Return Tsai's example 9.7.1 from oracles.tsai_planar_2r.Parameters; gravity is (0, -g, 0)."""
     return planar_2r(
         p.a1,
         p.a2,
@@ -128,12 +128,12 @@ def tsai_planar_2r(p: Any) -> Arm:
 
 
 def craig_planar_2r(p: Any) -> Arm:
-    """Craig section 6.7 from oracles.craig_planar_2r.Parameters; gravity is (0, -g, 0)."""
+    """Return Craig's arm of section 6.7 from oracles.craig_planar_2r.Parameters; gravity is (0, -g, 0)."""
     return planar_2r(p.l1, p.l2, Link("", p.m1, (p.l1, 0, 0)), Link("", p.m2, (p.l2, 0, 0)))
 
 
 def craig_rp(p: Any) -> Arm:
-    """Craig example 6.5 from oracles.craig_rp.Parameters; gravity is (0, -g, 0), and only izz matters."""
+    """Return Craig's example 6.5 from oracles.craig_rp.Parameters; gravity is (0, -g, 0), and only izz matters."""
     return Arm(
         (
             Link("base"),
@@ -148,7 +148,7 @@ def craig_rp(p: Any) -> Arm:
 
 
 def tsai_scara(p: Any) -> Arm:
-    """Tsai example 9.8.2 from oracles.tsai_scara.Parameters; gravity is (0, 0, -g), and joint 3 slides along -z."""
+    """Return Tsai's example 9.8.2 from oracles.tsai_scara.Parameters; gravity is (0, 0, -g), joint 3 is along -z."""
     return Arm(
         (
             Link("base"),
@@ -165,7 +165,7 @@ def tsai_scara(p: Any) -> Arm:
 
 
 def tsai_geared_2r(p: Any) -> Arm:
-    """Tsai Fig. 9.7 from oracles.tsai_geared_2r.Parameters, without its rotors; gravity is (0, 0, -g)."""
+    """Return the arm of Tsai's Fig. 9.7 without its rotors, from oracles.tsai_geared_2r.Parameters."""
     return planar_2r(
         p.a1,
         0.0,
@@ -175,14 +175,14 @@ def tsai_geared_2r(p: Any) -> Arm:
 
 
 def rotation(rng: np.random.Generator) -> Array:
-    """A uniformly random rotation matrix."""
+    """Return a uniformly random rotation matrix."""
     q, r = np.linalg.qr(rng.standard_normal((3, 3)))
     q = q * np.sign(np.diag(r))
     return q if np.linalg.det(q) > 0 else -q
 
 
 def central_inertia(rng: np.random.Generator, mass: float) -> Array:
-    """The inertia of some real body: positive second moments, so that the triangle inequality holds."""
+    """Return the inertia of a real body: positive second moments, so that the triangle inequality holds."""
     second = mass * rng.uniform(0.02, 0.25, 3) ** 2
     turn = rotation(rng)
     i: Array = turn @ np.diag(second.sum() - second) @ turn.T
@@ -190,9 +190,9 @@ def central_inertia(rng: np.random.Generator, mass: float) -> Array:
 
 
 def random_arm(rng: np.random.Generator, parents: list[int], types: list[str], seed: int = 0) -> Arm:
-    """A random tree with links 0..n, link k+1 hanging on link parents[k] <= k by a joint of types[k].
+    """Return a random tree with links 0..n; the parent of link k+1 is link parents[k] <= k, its joint is types[k].
 
-    Link names run against the alphabet, so that peers that sort siblings by name give another joint order.
+    Link names are not in alphabetical order, so that peers that sort siblings by name have another joint order.
     """
     names = [f"link_{(17 * k + 5) % 97:02d}_{k}" for k in range(len(parents) + 1)]
     links, joints = [Link(names[0])], []
@@ -218,7 +218,7 @@ def random_arm(rng: np.random.Generator, parents: list[int], types: list[str], s
 
 @st.composite
 def trees(draw: st.DrawFn, largest: int = 8) -> Arm:
-    """Strategy: trees with up to ``largest`` joints, most of them small, from chains to bushes; they shrink to chains.
+    """Return a strategy of trees with up to ``largest`` joints, from chains to bushes, which shrink to chains.
 
     At least one joint is movable. The shape shrinks, the numbers come from a seed.
     """
@@ -235,7 +235,7 @@ def trees(draw: st.DrawFn, largest: int = 8) -> Arm:
 
 
 def states(seed: int, n: int, count: int, speed: float = 3.0) -> tuple[Array, Array, Array]:
-    """Random q in (-pi, pi), qd, qdd, each (count, n)."""
+    """Return random q in (-pi, pi), qd, qdd, each (count, n)."""
     rng = np.random.default_rng(seed)
     return (
         rng.uniform(-np.pi, np.pi, (count, n)),

@@ -1,4 +1,4 @@
-"""Bags to read, of every kind, written by others: rosbags, and sqlite3 as rosbag2 uses it."""
+"""Bags of every kind, written by rosbags, and by sqlite3 as rosbag2 does."""
 
 import random
 import sqlite3
@@ -43,7 +43,7 @@ INSERT INTO schema VALUES (3, 'iron');
 
 
 def make(kind: str, *fields: Any) -> Any:
-    """A message of rosbags."""
+    """Return a message of rosbags."""
     return TYPES.types[kind](*fields)
 
 
@@ -52,7 +52,7 @@ def serialized(kind: str, *fields: Any, little_endian: bool = True) -> bytes:
 
 
 def header(stamp: int, frame: str = "") -> Any:
-    """A std_msgs/msg/Header; ``stamp`` in ns."""
+    """Return a std_msgs/msg/Header; ``stamp`` in ns."""
     return make("std_msgs/msg/Header", make("builtin_interfaces/msg/Time", *divmod(stamp, 1_000_000_000)), frame)
 
 
@@ -74,7 +74,7 @@ def text(data: str) -> bytes:
 
 
 def some_messages(count: int, size: int = 300, step: int = 1_000_000, start: int = START) -> list[Message]:
-    """Messages on two topics, ``step`` ns apart, that nothing compresses."""
+    """Return incompressible messages on two topics, ``step`` ns apart."""
     noise = random.Random(count)
     topics = [noise.choice(list(KINDS)) for _ in range(count)]
     return [
@@ -90,7 +90,7 @@ def record(
     mode: CompressionMode = CompressionMode.NONE,
     latched: Sequence[str] = (),
 ) -> Path:
-    """A bag by rosbags."""
+    """Write a bag with rosbags."""
     messages = list(messages)
     writer = Writer(folder, version=9, storage_plugin=plugin)
     if mode != CompressionMode.NONE:
@@ -109,7 +109,7 @@ def record(
 
 
 def open_database(path: Path, kinds: dict[str, str], journal: str = "WAL") -> sqlite3.Connection:
-    """A .db3 file as a recorder has it that is running; ``journal`` as sqlite3's journal_mode."""
+    """Return a .db3 file as of a running recorder; ``journal`` is sqlite3's journal_mode."""
     database = sqlite3.connect(path, isolation_level=None)
     database.execute(f"PRAGMA journal_mode = {journal}")
     database.executescript(SCHEMA)
@@ -121,7 +121,7 @@ def open_database(path: Path, kinds: dict[str, str], journal: str = "WAL") -> sq
 
 
 def insert(database: sqlite3.Connection, messages: Iterable[Message]) -> None:
-    """Add messages, in one transaction."""
+    """Add messages in one transaction."""
     numbers = dict(database.execute("SELECT name, id FROM topics"))
     rows = [(numbers[message.topic], message.received, message.data) for message in messages]
     database.execute("BEGIN")
@@ -130,6 +130,6 @@ def insert(database: sqlite3.Connection, messages: Iterable[Message]) -> None:
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file's bytes and time of change, and the folder's own."""
+    """Return the content and modification time of each file, and those of the folder."""
     found = {str(p): (p.read_bytes(), p.stat().st_mtime_ns) for p in sorted(folder.rglob("*")) if p.is_file()}
     return found | {str(p): (b"", p.stat().st_mtime_ns) for p in [folder, *folder.rglob("*")] if p.is_dir()}

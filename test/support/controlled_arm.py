@@ -1,4 +1,4 @@
-"""Tsai's planar arm under a controller, cycle by cycle, without ROS and clocks."""
+"""Tsai's planar arm with a controller, run cycle by cycle without ROS and clocks."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,13 +23,13 @@ TASK_SPACE = TaskSpaceSettings(components=("x", "y"))
 
 
 def teleporting(settings: ControllerSettings | None = None, **changes: Any) -> ControllerSettings:
-    """Settings under which positions may jump."""
+    """Return settings with which positions may jump."""
     given = replace(settings or ControllerSettings(), **changes)
     return replace(given, safety=replace(given.safety, position_step_limit=[np.inf]))
 
 
 def command(controller: Controller, time: float, q: Any = Q, qd: Any = REST, steady: float | None = None) -> Command:
-    """One cycle with a state that comes as steady time goes; that is the controller's unless it is given."""
+    """Run one cycle with a state at this steady time, which by default is also the controller's."""
     steady = time if steady is None else steady
     velocity = None if qd is None else np.array(qd, dtype=float)
     if steady != controller.feedback.stamp:
@@ -40,14 +40,14 @@ def command(controller: Controller, time: float, q: Any = Q, qd: Any = REST, ste
 
 
 def move(*goals: Any, seconds: float = 1.0, effort: Any = None) -> TrajectoryPoints:
-    """Goals a while apart, each at rest."""
+    """Return a motion through goals at constant intervals, each at rest."""
     rows = np.array(goals, dtype=float)
     times = seconds * np.arange(1.0, len(rows) + 1)
     return TrajectoryPoints(MODEL.joint_names, times, rows, 0.0 * rows, 0.0 * rows, effort)
 
 
 def started(**settings: Any) -> Controller:
-    """A controller after its first cycle, at 0 s; positions may jump."""
+    """Return a controller after its first cycle, at 0 s; positions may jump."""
     controller = Controller(MODEL, teleporting(**settings))
     command(controller, 0.0)
     return controller

@@ -1,4 +1,4 @@
-"""Bags and messages made to do harm, piece by piece."""
+"""Malicious bags and messages, built record by record."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ NONE: Mapping[str, str] = {}
 
 @contextmanager
 def soon(seconds: float = 10.0) -> Iterator[None]:
-    """Fail what takes more processor time; honest input of the same size takes milliseconds."""
+    """Fail if the context takes too much processor time; valid input of the same size takes milliseconds."""
     start = time.process_time()
     yield
     assert time.process_time() - start < seconds
 
 
 def many_names(count: int, reported: int | None = None) -> bytes:
-    """A header and empty names; in a trajectory no points follow, in a state no fields."""
+    """Return a header and empty names, without points (trajectory) or fields (state)."""
     head = CDR + struct.pack("<IIII", 0, 0, 0, count if reported is None else reported)
     return head + bytes(4 * count + 12)
 
@@ -36,13 +36,13 @@ def mcap_record(operation: int, body: bytes) -> bytes:
 
 
 def mcap_messages(count: int, size: int) -> bytes:
-    """Messages at 1 ns, the last one at 2 ns: chunks of several overlap."""
+    """Return messages at 1 ns, the last one at 2 ns, so that several chunks overlap."""
     first, last = (mcap_record(5, struct.pack("<HIQQ", 1, 0, at, at) + bytes(size)) for at in (1, 2))
     return first * (count - 1) + last
 
 
 def chunk(data: bytes, compression: str, packed: bytes, size: int | None = None, first: int = 0) -> bytes:
-    """A chunk that says to hold ``size`` bytes and to begin at ``first``."""
+    """Return a chunk with the stated ``size`` (bytes) and start time ``first``."""
     head = struct.pack("<QQQI", first, first, len(data) if size is None else size, crc32(data))
     return mcap_record(6, head + _text(compression) + struct.pack("<Q", len(packed)) + packed)
 
@@ -50,7 +50,7 @@ def chunk(data: bytes, compression: str, packed: bytes, size: int | None = None,
 def mcap(
     path: Path, chunks: list[bytes], index: list[tuple[int, int]] | None = None, metadata: Mapping[str, str] = NONE
 ) -> Path:
-    """A file of these chunks; ``index`` names chunks and first times of arrival where it is not each once."""
+    """Return a file of these chunks; ``index`` are chunks and start times (default: each chunk once)."""
     schema = mcap_record(3, struct.pack("<H", 1) + _text(JOINT_STATE) + _text("ros2msg") + struct.pack("<I", 0))
     pairs = b"".join(_text(key) + _text(value) for key, value in metadata.items())
     names = _text(TOPIC) + _text("cdr")

@@ -1,4 +1,4 @@
-"""The event method, which shares nothing with stick_slip.py and the friction kernels: a reference for both."""
+"""Event-driven simulation, a reference for stick_slip.py and the friction kernels with which it shares no code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_PIVOTS = 10_000
 
 
 class EventFriction:
-    """The friction of n joints from their table (n, FRICTION_SIZE): the laws that kernels/friction.py names."""
+    """Friction of n joints from their table (n, FRICTION_SIZE), by the laws in kernels/friction.py."""
 
     def __init__(self, table: Array) -> None:
         self._table = table
@@ -33,24 +33,24 @@ class EventFriction:
         self.dry: Flags = table[:, kinds].max(axis=1) > 0.0
 
     def smooth(self, v: Array) -> Array:
-        """The torque (n,) that viscous and sigmoid friction take; 1 / (1 + exp(-x)) = (1 + tanh(x / 2)) / 2."""
+        """Return viscous and sigmoid friction torque (n,); 1 / (1 + exp(-x)) = (1 + tanh(x / 2)) / 2."""
         slope, shift = self._table[:, layout.SIGMOID_SLOPE], self._table[:, layout.SIGMOID_SHIFT]
         rise = 0.5 * (np.tanh(0.5 * slope * (v + shift)) - np.tanh(0.5 * slope * shift))
         total: Array = self._table[:, layout.VISCOUS] * v + self._table[:, layout.SIGMOID_AMPLITUDE] * rise
         return total
 
     def at_rest(self, q: Array) -> tuple[Array, Array]:
-        """The most (n,) that friction can take from a joint at rest, against forward and backward motion."""
+        """Return the friction bounds (n,) of joints at rest, against forward and backward motion."""
         still = np.ones_like(q)
         return self._bound(self._levels[0], still, q), self._bound(self._levels[1], still, q)
 
     def starting(self, q: Array) -> tuple[Array, Array]:
-        """What it takes just after the start: less than at rest where the static level has no Stribeck velocity."""
+        """Return the friction torque after break-away: below the static level without a Stribeck velocity."""
         fade = self._has_stribeck.astype(np.float64)
         return self._bound(self._levels[0], fade, q), self._bound(self._levels[1], fade, q)
 
     def sliding(self, q: Array, v: Array, direction: Array) -> Array:
-        """The torque (n,) that dry friction takes from joints that slide in these directions (n,); 0: none."""
+        """Return the dry friction torque (n,) of joints that slip in these directions (n,); 0: none."""
         fade = np.where(self._has_stribeck, np.exp(-((v / self._stribeck) ** 2)), 0.0)
         total: Array = direction * self._bound(np.where(direction > 0.0, *self._levels), fade, q)
         return total
@@ -63,21 +63,21 @@ class EventFriction:
 
 
 def move(matrix: Array, load: Array, moving: Flags) -> tuple[Array, Array]:
-    """Acceleration (n,) where only the ``moving`` joints (n,) move, and the force (n,) that holds the others."""
+    """Return the acceleration (n,) if only ``moving`` joints (n,) move, and the constraint force (n,) on the others."""
     acceleration = np.zeros_like(load)
     acceleration[moving] = np.linalg.solve(matrix[moving][:, moving], load[moving])
     return acceleration, np.where(moving, 0.0, matrix @ acceleration - load)
 
 
-def settle(matrix: Array, load: Array, rest: Flags, lowest: Array, highest: Array) -> tuple[Array, Flags]:
-    """Return the acceleration (n,), exactly 0 for joints that stay at rest, and which joints (n,) move.
+def solve_modes(matrix: Array, load: Array, rest: Flags, lowest: Array, highest: Array) -> tuple[Array, Flags]:
+    """Return the acceleration (n,), exactly 0 for joints that stay at rest, and a mask (n,) of moving joints.
 
-    It minimises 1/2 a^T M a - a^T load + sum of grip+_j max(a_j, 0) + grip-_j max(-a_j, 0) over the joints at rest:
-    M a = load + force, the force at lowest = -grip+ where a_j > 0 and at highest = grip- where a_j < 0. A position
-    limit makes one bound infinite. The load holds the friction of sliding joints.
+    It minimises 1/2 a^T M a - a^T load + sum of f+_j max(a_j, 0) + f-_j max(-a_j, 0) over the joints at rest:
+    M a = load + force, the force at lowest = -f+ if a_j > 0 and at highest = f- if a_j < 0. A position
+    limit makes one bound infinite. The load includes the friction of slipping joints.
 
-    Murty's least-index principal pivoting with two bounds (Judice and Pires 1994): guess who moves and which way,
-    solve, let the first joint that cannot do so do otherwise, repeat. It ends for every positive definite matrix.
+    Murty's least-index principal pivoting with two bounds (Judice and Pires 1994): assume modes,
+    solve, change the mode of the first joint that violates its own, repeat. It ends for positive definite matrices.
     """
     holds, forward, backward, free = 0, 1, -1, 2
     guess = np.where(rest, holds, free)
@@ -101,9 +101,9 @@ def settle(matrix: Array, load: Array, rest: Flags, lowest: Array, highest: Arra
 
 
 _RELATIVE, _ABSOLUTE = 1e-12, 1e-13  # tolerances of the integration
-# A joint that slides stops, or meets its limit, this far past zero (rad/s, rad), so that it may start from zero.
+# Tolerance (rad/s, rad) past zero at which a slipping joint stops or meets its limit, so that it can start at zero.
 _PAST = 1e-14
-# A joint at rest gives way this far past its bounds, relative to the torques on it.
+# Tolerance of the friction bounds at break-away, relative to the torques on the joint.
 _YIELD = 1e-11
 # A joint that comes to rest this close to a limit (rad) is at it: two joints that throw each other off their limits
 # by ever smaller jumps come to rest.
@@ -114,7 +114,7 @@ State = tuple[Array, Array]
 
 
 class Phase(NamedTuple):
-    """What holds up to the next event."""
+    """State of all joints until the next event."""
 
     moving: Flags  # (n,)
     started: Flags  # (n,) those of them that were at rest before
@@ -124,7 +124,7 @@ class Phase(NamedTuple):
 
 
 class EventMotion:
-    """The robot under one torque."""
+    """Motion of the robot under one torque."""
 
     def __init__(
         self, model: RobotModel, friction: EventFriction, tau: Array, wrenches: Mapping[str, ArrayLike] | None
@@ -140,13 +140,13 @@ class EventMotion:
         return self._model.inverse_dynamics(q, v, self._still, self._wrenches)
 
     def evaluate(self, state: State, phase: Phase) -> tuple[Array, Array]:
-        """Acceleration, and the force on joints at rest, each (n,)."""
+        """Return the acceleration, and the force on joints at rest, each (n,)."""
         q, v = state
         load = self._tau - self._bias(q, v) - self._friction.smooth(v) - self._friction.sliding(q, v, phase.direction)
         return move(self._model.mass_matrix(q), load, phase.moving)
 
     def decide(self, state: State, returned: Flags) -> tuple[Array, Phase]:
-        """Say who moves from here and which way, and the velocity (n,) after an impact; ``returned``: just started."""
+        """Return the phase from here, and the velocity (n,) after an impact; ``returned``: joints that just stopped."""
         q, v = state
         friction, matrix = self._friction, self._model.mass_matrix(q)
         at_lower, at_upper = q <= self._lower, q >= self._upper
@@ -161,7 +161,7 @@ class EventMotion:
         lowest, highest = np.where(at_upper, -np.inf, -bounds[0]), np.where(at_lower, np.inf, bounds[1])
         low, high = lowest, highest
         while True:  # a joint that starts may have less friction at once, so that others start, or it does not
-            acceleration, moving = settle(matrix, load, rest, low, high)
+            acceleration, moving = solve_modes(matrix, load, rest, low, high)
             lower_still = np.where(rest & (acceleration > 0.0), -starting[0], low)
             higher_still = np.where(rest & (acceleration < 0.0), starting[1], high)
             if np.array_equal(low, lower_still) and np.array_equal(high, higher_still):
@@ -178,7 +178,7 @@ class EventMotion:
         return v, phase._replace(lowest=np.minimum(lowest, force) - slack, highest=np.maximum(highest, force) + slack)
 
     def follow(self, state: State, phase: Phase, duration: float) -> tuple[float, State, Flags]:
-        """Time up to the next event, at most ``duration``, the state then, and the joints (n,) to blame."""
+        """Return the time to the next event, at most ``duration``, the state then, and the joints (n,) causing it."""
         n = self._model.n
         none: Flags = np.zeros(n, np.bool_)
         if not phase.moving.any():
@@ -229,15 +229,15 @@ def _event(values: Callable[[Array], Array], past: float) -> Callable[[float, Ar
 
 
 def _impact(matrix: Array, v: Array, at_lower: Flags, at_upper: Flags) -> Array:
-    """Velocity (n,) after an inelastic impact at the limits that joints are at; friction has no time to act.
+    """Return the velocity (n,) after an inelastic impact at position limits; friction has no time to act.
 
     v+ minimises 1/2 (v+ - v)^T M (v+ - v) over v+_j >= 0 at lower and v+_j <= 0 at upper limits (Moreau 1988).
     """
     nothing = np.zeros_like(v)
     lowest, highest = np.where(at_upper, -np.inf, nothing), np.where(at_lower, np.inf, nothing)
-    after, _ = settle(matrix, matrix @ v, at_lower | at_upper, lowest, highest)
+    after, _ = solve_modes(matrix, matrix @ v, at_lower | at_upper, lowest, highest)
     change = np.abs(after - v)
-    # Rounding shakes no joint loose.
+    # Rounding must not break a joint away.
     return np.where((v == 0.0) & (change <= 1e-13 * change.max()), 0.0, after)
 
 
@@ -270,7 +270,7 @@ class EventPlant:
         return self._steps * self._step_size
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
-        """Go on by ``count`` steps under this motor torque (n,), clamped to the effort limits."""
+        """Advance ``count`` steps with this motor torque (n,), clamped to the effort limits."""
         limits = self._model.effort_limits
         effort = np.clip(np.asarray(tau, dtype=float), -limits, limits)
         motion = EventMotion(self._model, self._friction, effort, external_wrenches)
@@ -278,7 +278,7 @@ class EventPlant:
         self._steps += count
 
     def _run(self, motion: EventMotion, duration: float) -> tuple[State, Flags]:
-        """State at the end, and which joints (n,) friction then holds."""
+        """Return the state at the end, and a mask (n,) of the joints that friction holds."""
         model, first = self._model, self.position
         state = first, self.velocity
         elapsed, returned = 0.0, np.zeros(model.n, np.bool_)

@@ -1,4 +1,4 @@
-"""The generated source as plain Python, and the general kernels to compare it with."""
+"""Generated source as plain Python, and the general kernels to compare it with."""
 
 from collections.abc import Callable
 from typing import Any

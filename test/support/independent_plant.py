@@ -1,7 +1,7 @@
-"""A plant and a client of the controller that share no code with it: dynamics by Pinocchio, messages by rosbags.
+"""Plant and client of the controller that share no code with it: dynamics by Pinocchio, messages by rosbags.
 
-A ``Session`` drives a ``ControllerSession`` in lockstep. It owns both clocks, so that a test can stop them or let them
-jump, and it can change each message before it arrives.
+A ``Session`` runs a ``ControllerSession`` in lockstep. It has both clocks, so that a test can stop them or let them
+jump, and it can change each message before it is received.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ TYPES = STORE.types
 
 @cache
 def load(robot: str, continuous: bool = False) -> tuple[str, RobotModel]:
-    """A shipped URDF and its model; there all joints turn without end where ``continuous``."""
+    """Return a shipped URDF and its model; with ``continuous`` all joints are continuous."""
     text = (_URDF / f"{robot}.urdf").read_text(encoding="utf-8")
     model = RobotModel.from_urdf(text.replace('type="revolute"', 'type="continuous"') if continuous else text)
     return text, model
 
 
 def header(stamp: int, frame: str = "") -> Any:
-    """A std_msgs/Header."""
+    """Return a std_msgs/Header."""
     sec, nanosec = divmod(stamp, SECOND)
     return TYPES["std_msgs/msg/Header"](TYPES["builtin_interfaces/msg/Time"](sec, nanosec), frame)
 
 
 def trajectory(names: Sequence[str], times: ArrayLike, positions: ArrayLike, stamp: int = 0, **fields: Any) -> bytes:
-    """A JointTrajectory; ``fields`` are its other rows, velocities or accelerations, one for each time."""
+    """Return a JointTrajectory; ``fields`` are velocities or accelerations, one row for each time."""
     none, rows = np.empty(0), np.atleast_2d(np.asarray(positions, dtype=float))
     parts = [fields.get(name, [none] * len(rows)) for name in ("velocities", "accelerations", "effort")]
     points = [
@@ -65,7 +65,7 @@ def trajectory(names: Sequence[str], times: ArrayLike, positions: ArrayLike, sta
 
 
 def target_pose(stamp: int, position: ArrayLike, quaternion: ArrayLike) -> bytes:
-    """A PoseStamped."""
+    """Return a PoseStamped."""
     pose = TYPES["geometry_msgs/msg/Pose"](
         TYPES["geometry_msgs/msg/Point"](*np.asarray(position, dtype=float).tolist()),
         TYPES["geometry_msgs/msg/Quaternion"](*np.asarray(quaternion, dtype=float).tolist()),
@@ -75,7 +75,7 @@ def target_pose(stamp: int, position: ArrayLike, quaternion: ArrayLike) -> bytes
 
 
 def joint_state(stamp: int, names: Sequence[str], q: Array, qd: Array, effort: Array) -> bytes:
-    """A JointState; fields may be empty or too long."""
+    """Return a JointState; fields may be empty or too long."""
     message = TYPES["sensor_msgs/msg/JointState"](header(stamp), list(names), q, qd, effort)
     return bytes(STORE.serialize_cdr(message, "sensor_msgs/msg/JointState"))
 
@@ -88,7 +88,7 @@ def _template(names: tuple[str, ...], counts: tuple[int, int, int]) -> tuple[byt
 
 
 def quick_joint_state(stamp: int, names: tuple[str, ...], *fields: Array) -> bytes:
-    """The bytes of ``joint_state``, with the numbers put where rosbags puts them: ten times as quick."""
+    """Return the bytes of ``joint_state``, ten times faster, with numbers at the offsets of rosbags."""
     message, places = _template(names, (len(fields[0]), len(fields[1]), len(fields[2])))
     data = bytearray(message)
     struct.pack_into("<iI", data, 4, *divmod(stamp, SECOND))
@@ -98,7 +98,7 @@ def quick_joint_state(stamp: int, names: tuple[str, ...], *fields: Array) -> byt
 
 
 class Plant:
-    """An arm by Pinocchio's ABA, with what its model does not know: payload (kg), masses off by a share, friction."""
+    """Arm simulated by Pinocchio's ABA, with an unmodelled payload (kg), mass errors, and friction."""
 
     def __init__(
         self, urdf: str, q: ArrayLike, payload: float = 0.0, mass_error: float = 0.0,
@@ -121,7 +121,7 @@ class Plant:
         self.viscous, self.coulomb, self.braked = viscous, coulomb, braked
 
     def step(self, effort: Array, dt: float) -> None:
-        """One semi-implicit step; friction, smoothed within 1 mrad/s, counts as damping at the end of the step."""
+        """Advance one semi-implicit step; friction, smoothed within 1 mrad/s, is implicit damping."""
         if self.braked:
             self.qd[:] = 0.0
             return
@@ -133,17 +133,17 @@ class Plant:
         self.q = self.q + dt * self.qd
 
     def gravity(self) -> Array:
-        """The torque that carries arm and payload."""
+        """Return the gravity torque of arm and payload."""
         return np.array(pin.computeGeneralizedGravity(self.model, self.data, self.q))
 
-    def hand(self) -> Array:
-        """Where the last link is."""
+    def end_effector_position(self) -> Array:
+        """Return the position of the last link."""
         pin.forwardKinematics(self.model, self.data, self.q)
         return np.array(pin.updateFramePlacement(self.model, self.data, self.tool).translation)
 
 
 class Given(NamedTuple):
-    """A command: steady time (s), effort, mode, and how it came: answer, unasked, exit, or repeat of the one before."""
+    """Command: steady time (s), effort, mode, and cause: answer, unasked, exit, or repeat of the one before."""
 
     at: float
     effort: Array
@@ -152,7 +152,7 @@ class Given(NamedTuple):
 
 
 class Session:
-    """The controller against a plant, with the clocks of both."""
+    """Controller with a plant, and both clocks."""
 
     def __init__(
         self, robot: str = "panda", settings: ControllerSettings | None = None, *, rate: float = 500.0,
@@ -186,7 +186,7 @@ class Session:
         return self.session.controller
 
     def pass_time(self, seconds: float | None = None, clock: float = 1.0) -> None:
-        """Let the plant move and time pass, /clock at ``clock`` times the steady pace; timers fire, states do not."""
+        """Advance plant and time, /clock at ``clock`` times the steady rate; timers fire, states are not sent."""
         seconds = self.period if seconds is None else seconds
         while seconds > 1e-12:
             dt = min(seconds, self.period)
@@ -200,7 +200,7 @@ class Session:
                 self.take(self.session.watch(self.now))
 
     def tick(self) -> None:
-        """Fire the timer of the update rate, once where several periods have passed, as rclpy's timers do."""
+        """Fire the timer of the update rate, once if several periods have passed, as rclpy's timers do."""
         if self.settings.update_rate == 0.0:
             return
         period = round(SECOND / self.settings.update_rate)
@@ -210,7 +210,7 @@ class Session:
             self.take(self.session.tick(self.now))
 
     def state(self, stamp: int | None = None, q: Any = None, qd: Any = None, effort: Any = None) -> None:
-        """Deliver a message, of the plant as the sensors see it except for what is given."""
+        """Deliver a message with the measured state of the plant, except for the given fields."""
         n = len(self.names)
         if q is None:
             q = self.plant.q + self.noise[0] * self.random.standard_normal(n)
@@ -224,28 +224,28 @@ class Session:
         self.receive("joint_states", quick_joint_state(self.ros if stamp is None else stamp, self.names, *fields))
 
     def cycle(self, clock: float = 1.0, **state: Any) -> None:
-        """A period: the plant moves, a state arrives, the timer fires."""
+        """Run one period: the plant advances, a state is received, the timer fires."""
         self.pass_time(clock=clock)
         self.state(**state)
         self.tick()
 
     def run(self, seconds: float, **state: Any) -> Session:
-        """Cycles for so long."""
+        """Run cycles for ``seconds``."""
         for _ in range(round(seconds / self.period)):
             self.cycle(**state)
         return self
 
     def go(self, positions: ArrayLike, times: ArrayLike, stamp: int = 0, **fields: Any) -> bool:
-        """Send a trajectory; return whether it is followed."""
+        """Send a trajectory; return True if it is followed."""
         data = trajectory(self.names, times, positions, stamp, **fields)
         return self.receive("joint_trajectory", data).followed is not None
 
     def aim(self, position: ArrayLike, quaternion: ArrayLike) -> None:
-        """Send a pose for the hand."""
+        """Send a target pose of the end effector."""
         self.receive("target_pose", target_pose(0, position, quaternion))
 
     def exit(self, states: bool = True, timeout: float = 1.0) -> None:
-        """End as the node does on SIGINT and deactivation: stop within a timeout, then leave a last command."""
+        """Shut down as the node does on SIGINT: stop within a timeout, then publish a final command."""
         controller, begun = self.controller, self.time
         controller.begin_stop()
         while not controller.stopped and self.time - begun < timeout:
@@ -257,7 +257,7 @@ class Session:
         self._next_watch = np.inf
 
     def largest_step(self, rates: ArrayLike) -> float:
-        """The largest change between two commands, as a share of what ``rates`` (Nm/s) allow in a period more."""
+        """Return the largest change between commands, relative to ``rates`` (Nm/s) for the time plus a period."""
         decided = [given for given in self.commands if given.kind != "repeat"]
         effort, at = np.array([given.effort for given in decided]), np.array([given.at for given in decided])
         allowed = (np.diff(at) + self.period)[:, None] * np.asarray(rates, dtype=float)
@@ -275,7 +275,7 @@ class Session:
         return output
 
     def take(self, output: Output) -> None:
-        """Take what the controller gives."""
+        """Process an output of the controller."""
         if output.command is not None:
             kind = "unasked" if output.answered is None else "repeat" if output.command is self._last else "answer"
             self._last = output.command

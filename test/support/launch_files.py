@@ -1,7 +1,7 @@
-"""What a launch file starts, as `ros2 launch` makes it from the command line, short of starting it.
+"""Processes that a launch file starts with given arguments, without starting them.
 
-No package registry has launch and launch_ros, so what the launch files use of them is stood in for here: it keeps what
-it is given. The real ones start the launch files in test/launch/test_launch_runs.py, where they are installed.
+PyPI has no launch and launch_ros, so that stand-ins record the arguments of their classes here. Where the real packages
+are installed, test/launch/test_launch_runs.py starts the launch files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HAS_LAUNCH = find_spec("launch_ros") is not None
 
 @dataclass
 class Started:
-    """A node that a launch file starts; ``given`` are the parameters that do not come from a file of the package."""
+    """Node that a launch file starts; ``given`` are the parameters that are not in a file of the package."""
 
     package: str
     program: str
@@ -41,7 +41,7 @@ class Started:
 
 @dataclass
 class Launched:
-    """All that a launch file starts: nodes, other processes by their command lines, and what it says."""
+    """Result of a launch file: nodes, command lines of other processes, and log messages."""
 
     nodes: list[Started] = field(default_factory=list)
     processes: list[list[str]] = field(default_factory=list)
@@ -57,21 +57,21 @@ class Launched:
 
 
 def launched(name: str, /, **arguments: str) -> Launched:
-    """What launch/<name>.launch.py starts with these arguments."""
+    """Return the result of launch/<name>.launch.py with these arguments."""
     context, found = LaunchContext(dict(arguments)), Launched()
     _visit(_load(ROOT / "launch" / f"{name}.launch.py"), context, found)
     return found
 
 
 def arguments_of(file: Path) -> dict[str, tuple[str | None, list[str] | None, str]]:
-    """The arguments of a launch file: default (None: required), choices, description."""
+    """Return the arguments of a launch file: default (None: required), choices, description."""
     declared = [entity for entity in _load(file).about if isinstance(entity, DeclareLaunchArgument)]
     keys = ("default_value", "choices", "description")
     return {one.about: tuple(one.given.get(key) for key in keys) for one in declared}  # type: ignore[misc]
 
 
 def flat(tree: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested parameters by their full names."""
+    """Return nested parameters by their full names."""
     for key, value in tree.items():
         if isinstance(value, dict):
             yield from flat(value, f"{prefix}{key}.")
@@ -97,7 +97,7 @@ class LaunchConfiguration:
 
 
 class Given:
-    """Keeps a positional argument, and the others by name."""
+    """Stand-in that stores its positional argument, and the others by name."""
 
     def __init__(self, about: Any = None, **given: Any) -> None:
         self.about, self.given = about, given
@@ -128,7 +128,7 @@ class Node(ExecuteProcess): ...
 
 
 def _prefix_namespace(base: str | None, name: str) -> str:
-    """As launch_ros: an absolute name stays."""
+    """Return a name with namespace as launch_ros does: an absolute name is unchanged."""
     return name if not base or name.startswith("/") else f"{base.rstrip('/')}/{name}".rstrip("/")
 
 
@@ -166,7 +166,7 @@ def _load(file: Path) -> Any:
 
 
 def _visit(entity: Any, context: LaunchContext, found: Launched) -> None:
-    """Go through an entity in the order of starting; events, which may come later, are left out."""
+    """Visit an entity in the order of starting, without event handlers."""
     values, given = context.launch_configurations, entity.given
     if "condition" in given and _text(given["condition"].about, context).lower() != "true":
         return
@@ -224,7 +224,7 @@ def _node(given: dict[str, Any], context: LaunchContext) -> Started:
 
 
 def _value(value: Any, context: LaunchContext) -> Any:
-    """As launch_ros reads what has no type of its own: as YAML."""
+    """Return an untyped parameter as launch_ros reads it: as YAML."""
     if isinstance(value, SimpleNamespace):
         return value.typed
     return yaml.safe_load(_text(value, context)) if isinstance(value, (str, LaunchConfiguration)) else value

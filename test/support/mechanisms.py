@@ -1,4 +1,4 @@
-"""Closed chains for plants: a four-bar that is no parallelogram, and Spong's five-bar as loop and as couplings."""
+"""Closed chains for plants: a four-bar linkage, not a parallelogram, and Spong's five-bar as loop and as couplings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,14 +20,14 @@ WIDE = '<limit lower="-1e6" upper="1e6" effort="1000" velocity="1000"/>'
 
 
 def bar(name: str, mass: float, length: float) -> arms.Link:
-    """A link along x that moves in the x-y plane."""
+    """Return a link along x that moves in the x-y plane."""
     return arms.Link(name, mass, (0.55 * length, 0, 0), np.diag([0.6, 0.7, 1.0]) * mass * length**2 / 11)
 
 
 def four_bar_files(
     friction: Friction = NONE, limits: Mapping[str, str] = NO_LIMITS, tilt: float = 0.0
 ) -> tuple[arms.Arm, dict[str, Any]]:
-    """Tree and dynamics file: crank 0.25, coupler 0.6, rocker 0.5, base 0.559 m: the crank turns; gravity along -y."""
+    """Return URDF and dynamics file: crank 0.25, coupler 0.6, rocker 0.5, base 0.559 m; gravity along -y."""
     links = (arms.Link("base"), bar("crank", 0.9, 0.25), bar("coupler", 1.4, 0.6), bar("rocker", 1.1, 0.5))
     places = (("base", "crank", 0.0, 0.0), ("crank", "coupler", 0.25, tilt), ("coupler", "rocker", 0.6, 0.0))
     joints = tuple(
@@ -43,12 +43,12 @@ def four_bar_files(
 
 
 def four_bar(friction: Friction = NONE, limits: Mapping[str, str] = NO_LIMITS, tilt: float = 0.0) -> RobotModel:
-    """The robot of ``four_bar_files``; ``tilt`` (rad) between the axes of crank and coupler."""
+    """Return the robot of ``four_bar_files``; ``tilt`` (rad) is the angle between the axes of crank and coupler."""
     return robots_with_drives.load(*four_bar_files(friction, limits, tilt))
 
 
 def assembled(model: RobotModel, crank: float = 0.3, speed: float = 0.0) -> tuple[Array, Array]:
-    """Position and velocity of the four-bar at this angle and speed of the crank."""
+    """Return position and velocity of the four-bar at this angle and velocity of the crank."""
     q = close_loops(model, [crank, 1.0, -1.5], held=["crank_joint"])
     return q, driven_motion(model, loops_of(model), q, ["crank_joint"], [speed], [0.0])[0]
 
@@ -65,7 +65,7 @@ ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
 
 
 def five_bar(looped: bool, friction: Friction) -> RobotModel:
-    """Links 1 and 2 on the base, 3 at the end of 2, 4 at the end of 1, Spong, figure 9.10."""
+    """Return the tree: links 1 and 2 at the base, 3 at the end of 2, 4 at the end of 1, Spong, figure 9.10."""
     (l1, l2), axis = FIVE_BAR, (0, -1, 0)
     masses = ((1, 0.8, 0.2), (2, 0.6, 0.1), (3, 0.4, 0.3), (4, 0.9, -0.1))
     links = (arms.Link("base"), *(arms.Link(f"link{k}", m, (c, 0, 0), 0.02 * np.eye(3)) for k, m, c in masses))
@@ -85,11 +85,11 @@ def five_bar(looped: bool, friction: Friction) -> RobotModel:
 
 
 def in_tree(model: RobotModel, rows: Array) -> Array:
-    """From joints 1 to 4 to the model's order."""
+    """Return a vector of joints 1 to 4 in the model's order."""
     return rows[[int(name.removeprefix("joint")) - 1 for name in model.joint_names]]
 
 
 def energy(plant: Plant) -> float:
-    """Kinetic and potential."""
+    """Return the kinetic and potential energy."""
     model, q = plant.model, plant.position
     return float(model.kinetic_energy(q, plant.velocity) + model.potential_energy(q))

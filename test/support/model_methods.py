@@ -1,4 +1,4 @@
-"""Every method of RobotModel that takes states: names of its vectors, and a call with model, wrenches and vectors."""
+"""Methods of RobotModel that take states: names of their vectors, and a call with model, wrenches and vectors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +29,6 @@ CUSTOMISED = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_to
 
 
 def call(name: str, model: Any, wrenches: Any, *vectors: Any) -> Any:
-    """Call a method with as many of the vectors as it takes."""
+    """Call a method with as many of the vectors as it needs."""
     names, method = METHODS[name]
     return method(model, wrenches, *vectors[: len(names)])

@@ -1,4 +1,4 @@
-"""The nodes' parameters, from their declarations, and the topics that they use, from their sources."""
+"""Parameters of the nodes, from their declarations, and their topics, from their sources."""
 
 import ast
 import importlib
@@ -15,7 +15,7 @@ NODES = Path(__file__).resolve().parents[2] / PACKAGE / "nodes"
 
 
 def _calls(tree: ast.AST, *functions: str) -> list[ast.Call]:
-    """Calls of `f(...)` or `anything.f(...)`."""
+    """Yield calls of `f(...)` or `anything.f(...)`."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return [call for call in calls if ast.unparse(call.func).rpartition(".")[2] in functions]
 
@@ -31,7 +31,7 @@ def _text(node: ast.expr) -> str:
 
 @cache
 def parameters(program: str) -> dict[str, Parameter[Any]]:
-    """The parameters that a node declares, by name."""
+    """Return the parameters that a node declares, by name."""
     tables = {"computed_torque_node": "control.parameters", "simulation_node": "simulation.parameters"}
     table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'nodes.{program}')}")
     return {parameter.name: parameter for parameter in table.ALL}
@@ -43,7 +43,7 @@ def _node_name(program: str) -> str:
 
 
 def _sources(program: str) -> dict[str, ast.Module]:
-    """Its module, and those of nodes/ that it imports."""
+    """Return the node's module, and the modules of nodes/ that it imports."""
     found: dict[str, ast.Module] = {}
     left = [program]
     while left:
@@ -61,7 +61,7 @@ def _sources(program: str) -> dict[str, ast.Module]:
 
 @cache
 def topics(program: str, kind: str) -> dict[str, str]:
-    """Topics with a fixed name that a node publishes or subscribes to (kind), with their types, in its namespace."""
+    """Return the fixed topics that a node publishes or subscribes to (kind), with their types, in its namespace."""
     functions = SUBSCRIBING if kind == "subscription" else (f"create_{kind}",)
     calls = [call for tree in _sources(program).values() for call in _calls(tree, *functions)]
     calls = [call for call in calls if isinstance(call.args[1], ast.Constant)]

@@ -1,4 +1,4 @@
-"""Recordings of a known robot: Fourier series for each joint, the effort that they need, and noise on everything."""
+"""Recordings of a known robot: Fourier series for each joint, the required effort, and noise."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ POSITION_NOISE, VELOCITY_NOISE = 1e-5, 1e-3  # like an encoder's, rad and rad/s
 
 @dataclass(frozen=True)
 class Truth:
-    """A robot along a motion, without noise: times (m,), the rest (m, n)."""
+    """Motion of a robot without noise: times (m,), other fields (m, n)."""
 
     model: RobotModel
     time: Array
@@ -28,7 +28,7 @@ class Truth:
     tau: Array
 
     def recorded(self, seed: int, noise: float) -> JointSeries:
-        """Record it; ``noise`` is white, as a share of each joint's RMS effort."""
+        """Return a recording of it; ``noise`` is white, relative to the RMS effort of each joint."""
         rng = np.random.default_rng(seed)
         stamps = START + np.round(self.time * 1e9).astype(np.int64)
         effort = noise * np.sqrt((self.tau**2).mean(axis=0))
@@ -43,7 +43,7 @@ class Truth:
 
 
 def fourier(model: RobotModel, seconds: float, rate: float, seed: int, period: float = 10.0) -> Truth:
-    """Move by five harmonics of ``period`` (s) that use nine tenths of each joint's range, or its speed up to 2.5."""
+    """Return a motion of five harmonics of ``period`` (s) over 90 % of each joint's range, or up to a speed of 2.5."""
     rng = np.random.default_rng(seed)
     time = np.arange(0.0, seconds, 1.0 / rate)
     w = 2.0 * np.pi / period * np.arange(1, 6)
@@ -82,7 +82,7 @@ def with_friction(urdf: Path, folder: Path, rotor: tuple[str, float] | None = No
 
 
 def exciting_motion(truth: RobotModel, seed: int, noise: float = 0.03, samples: int = 800) -> RecordedMotion:
-    """Fourier series within the limits over 20 s; ``noise`` is white, as a share of each joint's RMS effort."""
+    """Return Fourier series within the limits over 20 s; ``noise`` is white, relative to each joint's RMS effort."""
     step = 20.0 / (samples - 1)
     motion = fourier(truth, (samples - 0.5) * step, 1.0 / step, seed, period=20.0)
     deviation = noise * np.sqrt((motion.tau**2).mean(axis=0))

@@ -1,4 +1,4 @@
-"""What callers hand over as vectors: the same numbers in every form there is, and what is no vector of numbers."""
+"""Vector arguments: the same numbers in all forms that are accepted, and arguments that are not."""
 
 from array import array
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from support.arms import Array
 
 
 class Subclass(np.ndarray):
-    """Somebody else's kind of array."""
+    """Subclass of ndarray."""
 
 
 class Column:
-    """What tables have for a column: no array, but it knows its type and gives one."""
+    """Column of a table: not an array, but with a dtype and conversion to one."""
 
     dtype = np.dtype(np.float64)
 
@@ -74,7 +74,7 @@ FORMS: dict[str, Callable[[Array], Any]] = {
 
 
 def plain(given: Any) -> Array:
-    """The numbers as the plainest array there is."""
+    """Return the numbers as a contiguous float array."""
     return np.array(np.asarray(given), dtype=np.float64, order="C")
 
 

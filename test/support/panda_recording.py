@@ -1,7 +1,7 @@
-"""A real Panda's exciting trajectory, from github.com/unisa-acg/inverse-dynamics-solver, where somebody has it.
+"""Exciting trajectory of a real Panda, from github.com/unisa-acg/inverse-dynamics-solver, if it is available.
 
-24 s of joint_states of a Franka arm without its hand. ROBOT_DYNAMICS_PANDA_RECORDING says where the file is; else it is
-looked for in a folder data/panda_recording near the checkout.
+The file has 24 s of joint_states of a Franka arm without its hand. ROBOT_DYNAMICS_PANDA_RECORDING is its path; by
+default it is searched in a folder data/panda_recording near the checkout.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ NEEDED = [
 
 
 def public_panda(dynamics: Path) -> RobotModel:
-    """The URDF of the example-robot-data package; its fingers stand still."""
+    """Return the URDF of the example-robot-data package with locked fingers."""
     fingers = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
     return RobotModel.from_urdf_file(PUBLIC[PANDA], dynamics=dynamics, locked=fingers)
 
 
 def recorded(model: RobotModel) -> JointSeries:
-    """The recording, in the model's order."""
+    """Return the recording in the model's order."""
     (series,) = read_joint_states(RECORDING, ["/joint_states"], rename={"fer_": "panda_"}).values()
     return series.in_order(model.joint_names)

@@ -1,7 +1,7 @@
 """Pinocchio as an oracle.
 
-The same URDF, with joints matched by name (it sorts siblings and stores continuous joints as cos, sin).
-Pinocchio sees the tree without couplings; the rows of G and c that follow from <mimic> tags are read here.
+It loads the same URDF, with joints matched by name, because it sorts siblings and stores continuous joints as cosine
+and sine. Pinocchio has the tree without couplings; G and c of the <mimic> tags are read here.
 """
 
 import xml.etree.ElementTree as ElementTree
@@ -21,7 +21,7 @@ _URDF_ORDER = [0, 1, 2, 3, 4, 5, 7, 6, 8, 9]
 
 
 def mimic_tags(urdf: str) -> dict[str, tuple[str, float, float]]:
-    """The <mimic> tags of the joints that can move."""
+    """Return the <mimic> tags of movable joints."""
     found = {}
     for joint in ElementTree.fromstring(urdf.encode()).findall("joint"):
         tag = joint.find("mimic")
@@ -32,9 +32,9 @@ def mimic_tags(urdf: str) -> dict[str, tuple[str, float, float]]:
 
 
 class Peer:
-    """A Pinocchio model that takes and gives vectors in the order of `joint_names`.
+    """Pinocchio model whose vectors are in the order of `joint_names`.
 
-    Joints in `follows` are not among them: positions of the tree are G q + c, torques G^T tau_tree.
+    These do not include joints in `follows`: positions of the tree are G q + c, torques G^T tau_tree.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Peer:
         return factor * row, factor * constant + offset
 
     def q(self, q: Array) -> Array:
-        """Positions in Pinocchio's layout."""
+        """Return positions in Pinocchio's layout."""
         positions = self.g @ q + self.c
         out = np.zeros(self.model.nq)
         for joint in self.joints:
@@ -73,7 +73,7 @@ class Peer:
         return out
 
     def v(self, v: Array) -> Array:
-        """A vector of rates in Pinocchio's order."""
+        """Return a vector of velocities in Pinocchio's order."""
         return self.g @ v
 
     def _torque(self, tau: Array) -> Array:
@@ -83,7 +83,7 @@ class Peer:
         return np.array(self.g.T @ m @ self.g)
 
     def forces(self, wrenches: Mapping[str, ArrayLike]) -> pin.StdVec_Force:
-        """Wrenches on links (force and moment at the link's origin, in its axes) as Pinocchio's forces on joints."""
+        """Return wrenches on links (force and moment at the link origin, in link axes) as Pinocchio's joint forces."""
         out = [pin.Force.Zero() for _ in range(self.model.njoints)]
         for link, wrench in wrenches.items():
             frame = self.model.frames[self.model.getFrameId(link, pin.FrameType.BODY)]
@@ -95,17 +95,17 @@ class Peer:
         return vector
 
     def rnea(self, q: Array, qd: Array, qdd: Array, wrenches: Mapping[str, ArrayLike] | None = None) -> Array:
-        """Inverse dynamics."""
+        """Return the inverse dynamics."""
         forces = self.forces(wrenches or {})
         return self._torque(pin.rnea(self.model, self.data, self.q(q), self.v(qd), self.v(qdd), forces))
 
     def crba(self, q: Array) -> Array:
-        """Mass matrix, both triangles."""
+        """Return the mass matrix, both triangles."""
         m = np.triu(pin.crba(self.model, self.data, self.q(q)))
         return self._matrix(m + np.triu(m, 1).T)
 
     def aba(self, q: Array, qd: Array, tau: Array, wrenches: Mapping[str, ArrayLike] | None = None) -> Array:
-        """Forward dynamics; where joints follow others by the mass matrix, which articulated bodies know nothing of."""
+        """Return the forward dynamics; with couplings from the mass matrix, because ABA does not support them."""
         if self.follows:
             return np.linalg.solve(self.crba(q), tau - self.rnea(q, qd, np.zeros_like(q), wrenches))
         forces = self.forces(wrenches or {})
@@ -113,32 +113,32 @@ class Peer:
         return self._torque(pin.aba(self.model, self.data, self.q(q), self.v(qd), self.g @ tau, forces))
 
     def bias(self, q: Array, qd: Array) -> Array:
-        """Coriolis, centrifugal and gravity terms."""
+        """Return Coriolis, centrifugal and gravity terms."""
         return self._torque(pin.nonLinearEffects(self.model, self.data, self.q(q), self.v(qd)))
 
     def gravity(self, q: Array) -> Array:
-        """Gravity terms."""
+        """Return the gravity torque."""
         return self._torque(pin.computeGeneralizedGravity(self.model, self.data, self.q(q)))
 
     def derivatives(self, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
-        """dtau/dq and dtau/dqd of the inverse dynamics."""
+        """Return dtau/dq and dtau/dqd of the inverse dynamics."""
         dq, dqd, _ = pin.computeRNEADerivatives(self.model, self.data, self.q(q), self.v(qd), self.v(qdd))
         return self._matrix(dq), self._matrix(dqd)
 
     def mass_matrix_rate(self, q: Array, qd: Array) -> Array:
-        """dM/dt: for every C of which dM/dt - 2 C is skew, C + C^T."""
+        """Return dM/dt = C + C^T, for every C with skew-symmetric dM/dt - 2 C."""
         c = pin.computeCoriolisMatrix(self.model, self.data, self.q(q), self.v(qd))
         return self._matrix(c + c.T)
 
     def regressor(self, q: Array, qd: Array, qdd: Array, moving_joints: Sequence[str]) -> Array:
-        """Ten columns for the link of each moving joint: m, m c, ixx ixy ixz iyy iyz izz at the link's origin."""
+        """Return the regressor, ten columns for each moving link: m, m c, ixx ixy ixz iyy iyz izz at its origin."""
         y = pin.computeJointTorqueRegressor(self.model, self.data, self.q(q), self.v(qd), self.v(qdd))
         blocks = y.reshape(self.model.nv, -1, 10)[:, :, _URDF_ORDER]
         order = [self.model.getJointId(name) - 1 for name in moving_joints]
         return np.array(self.g.T @ blocks[:, order].reshape(self.model.nv, -1))
 
     def inertial_parameters(self, moving_joints: Sequence[str]) -> Array:
-        """What the regressor multiplies."""
+        """Return the parameters that the regressor multiplies."""
         inertias = [self.model.inertias[self.model.getJointId(name)] for name in moving_joints]
         return np.concatenate([inertia.toDynamicParameters()[_URDF_ORDER] for inertia in inertias])
 
@@ -150,12 +150,12 @@ class Peer:
         moving_joints: Sequence[str],
         wrenches: Mapping[str, ArrayLike] | None = None,
     ) -> Array:
-        """Force and moment (joints, 6) that the parent exerts on each joint's child, at and in the child's frame."""
+        """Return force and moment (joints, 6) of the parent on each joint's child, at and in the child frame."""
         self.rnea(q, qd, qdd, wrenches)
         return np.array([self.data.f[self.model.getJointId(name)].vector for name in moving_joints])
 
     def step(self, q: Array, qd: Array, tau: Array, duration: float) -> tuple[Array, Array]:
-        """State after a constant torque, by semi-implicit Euler in steps of half a millisecond."""
+        """Return the state after a constant torque, by semi-implicit Euler with steps of 0.5 ms."""
         steps = round(duration / 0.0005)
         for _ in range(steps):
             qd = qd + self.aba(q, qd, tau) * duration / steps
@@ -166,26 +166,26 @@ class Peer:
         return int(self.model.getFrameId(link, pin.FrameType.BODY))
 
     def pose(self, q: Array, link: str) -> Array:
-        """Pose (4, 4) of a link in the root frame."""
+        """Return the pose (4, 4) of a link in the root frame."""
         pin.forwardKinematics(self.model, self.data, self.q(q))
         return np.array(pin.updateFramePlacement(self.model, self.data, self._frame(link)).homogeneous)
 
     def jacobian(self, q: Array, link: str) -> Array:
-        """Jacobian (6, n) of a link's origin in root axes, linear rows first."""
+        """Return the Jacobian (6, n) of a link's origin in root axes, linear rows first."""
         axes = pin.LOCAL_WORLD_ALIGNED
         j = pin.computeFrameJacobian(self.model, self.data, self.q(q), self._frame(link), axes)
         return np.array(np.reshape(j, (6, -1)) @ self.g)  # the bindings drop an axis of length one
 
     def jacobian_dot_qd(self, q: Array, qd: Array, link: str) -> Array:
-        """Acceleration (6,) of a link's origin in root axes without joint acceleration, linear rows first."""
+        """Return the acceleration (6,) of a link's origin in root axes for zero qdd, linear rows first."""
         pin.forwardKinematics(self.model, self.data, self.q(q), self.v(qd), np.zeros(self.model.nv))
         axes = pin.LOCAL_WORLD_ALIGNED
         return np.array(pin.getFrameClassicalAcceleration(self.model, self.data, self._frame(link), axes).vector)
 
     def kinetic_energy(self, q: Array, qd: Array) -> float:
-        """Kinetic energy, J."""
+        """Return the kinetic energy, J."""
         return float(pin.computeKineticEnergy(self.model, self.data, self.q(q), self.v(qd)))
 
     def potential_energy(self, q: Array) -> float:
-        """Potential energy, J, zero with every centre of mass at the root's origin."""
+        """Return the potential energy, J, relative to all centres of mass at the root's origin."""
         return float(pin.computePotentialEnergy(self.model, self.data, self.q(q)))

@@ -11,7 +11,7 @@ from support.arms import Array
 
 @dataclass
 class ComputedTorque:
-    """ID(q, qd, kp (goal - q) - kd qd) + F(qd), of one state or many."""
+    """Controller ID(q, qd, kp (goal - q) - kd qd) + F(qd), for one or many states."""
 
     model: RobotModel
     goal: Any
@@ -25,7 +25,7 @@ class ComputedTorque:
 
 @dataclass
 class Integral:
-    """One that remembers: -20 (q + sum q), of all plants it has seen."""
+    """Controller with state: -20 (q + sum q), over all plants it has been called for."""
 
     total: Any = field(default=0.0)
 
@@ -36,7 +36,7 @@ class Integral:
 
 @dataclass
 class Broken:
-    """No torque until `time`, then not a number for plants that are beyond `position`."""
+    """Controller with zero torque until `time`, then NaN for plants beyond `position`."""
 
     time: float
     position: float

@@ -1,4 +1,4 @@
-"""Plants that several tests need: one sliding mass, one rotor, arms with friction of any kind."""
+"""Plants that several tests need: one prismatic mass, one rotor, and arms with friction of any kind."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ WIDE = '<limit lower="-1e6" upper="1e6" effort="1e9" velocity="100"/>'
 def slider(
     mass: float, coulomb: float, gravity: Any, limit: str = WIDE, viscous: float = 0.0, **keywords: Any
 ) -> Plant:
-    """A mass that slides along x with Coulomb friction."""
+    """Return a mass on a prismatic joint along x with Coulomb friction."""
     friction = f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>'
     joint = arms.Joint("slide", "prismatic", "base", "block", axis=(1, 0, 0), limit=limit, extra=friction)
     arm = arms.Arm((arms.Link("base"), arms.Link("block", mass)), (joint,))
@@ -33,41 +33,41 @@ def slider(
 
 
 def unlimited(urdf: Path) -> str:
-    """The URDF's text with every revolute joint continuous, so that no limit stops a motion."""
+    """Return the URDF with every revolute joint continuous, so that no limit stops a motion."""
     text = urdf.read_text()
     assert 'type="prismatic"' not in text
     return text.replace('type="revolute"', 'type="continuous"')
 
 
 def start(model: RobotModel, method: str, step_size: float = 0.001, **keywords: Any) -> Plant | EventPlant:
-    """A plant by one of METHODS."""
+    """Return a plant for one of METHODS."""
     if method == "event":
         return EventPlant(model, step_size, **keywords)
     return Plant(model, method, step_size, **keywords)
 
 
 def with_friction(urdf: str, friction: Friction, **keywords: Any) -> RobotModel:
-    """The robot with this friction, as in the dynamics file."""
+    """Return the robot with this friction, in the form of the dynamics file."""
     content = yaml.safe_dump({"joints": {name: dict(values) for name, values in friction.items()}})
     return RobotModel.from_urdf(urdf, dynamics=parse_dynamics_file(content, "friction.yaml"), **keywords)
 
 
 def turning(inertia: float, **friction: Any) -> RobotModel:
-    """One body that turns about the vertical through its centre of mass."""
+    """Return one body that rotates about the vertical through its centre of mass."""
     body = arms.Link("body", 1.0, inertia=inertia * np.eye(3))
     arm = arms.Arm((arms.Link("base"), body), (arms.Joint("turn", "continuous", "base", "body"),))
     return with_friction(arm.urdf, {"turn": friction})
 
 
 def planar(friction: Friction, gravity: Any = (0.0, -9.81, 0.0), limit1: str = WIDE, limit2: str = WIDE) -> RobotModel:
-    """Two uniform rods that turn about z: 4 kg of 0.5 m, 3 kg of 0.4 m."""
+    """Return two uniform rods with joints about z: 4 kg of 0.5 m, 3 kg of 0.4 m."""
     rods = [arms.Link("", m, (a / 2, 0, 0), arms.thin_rod(m, a)) for m, a in ((4.0, 0.5), (3.0, 0.4))]
     arm = arms.planar_2r(0.5, 0.4, *rods).with_joint("joint1", limit=limit1).with_joint("joint2", limit=limit2)
     return with_friction(arm.urdf, friction, gravity=gravity)
 
 
 def random_robot(rng: np.random.Generator, most: int = 6) -> RobotModel:
-    """A random tree with friction of every kind on most joints, position limits around zero on some."""
+    """Return a random tree with friction of every kind on most joints, and position limits around zero on some."""
     n = int(rng.integers(1, most + 1))
     parents = [int(rng.integers(0, k + 1)) for k in range(n)]
     arm = arms.random_arm(rng, parents, [str(rng.choice(arms.MOVABLE)) for _ in range(n)])

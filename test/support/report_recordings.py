@@ -1,4 +1,4 @@
-"""Bags for the report's tests: an arm of two joints whose tracking, torque and timing are known."""
+"""Bags for tests of the report: an arm of two joints with known tracking error, torque and timing."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ ARM = """<robot name="arm">
 
 
 def diagnostics(level: int, message: str, name: str = "controller", **values: str) -> bytes:
-    """``values`` are keys with underscores for spaces."""
+    """Return a diagnostics message; ``values`` are keys with underscores for spaces."""
     pairs = [make("diagnostic_msgs/msg/KeyValue", key.replace("_", " "), value) for key, value in values.items()]
     status = make("diagnostic_msgs/msg/DiagnosticStatus", level, name, message, "arm", pairs)
     return serialized(DIAGNOSTICS, header(12_000_000_000), [status])

@@ -1,4 +1,4 @@
-"""A robot's driver that also reads its controller's status on /diagnostics."""
+"""Driver of a robot that also reads its controller's status on /diagnostics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FRICTION = {"joint1": {"viscous": 0.8, "coulomb": 1.5}, "joint2": {"viscous": 0.
 
 
 def rough_arm(folder: Path) -> dict[str, Any]:
-    """Parameters of the planar arm with friction; its dynamics file goes to this folder."""
+    """Return parameters of the planar arm with friction; its dynamics file is written to ``folder``."""
     document = yaml.safe_load(Path(PLANAR["dynamics_file"]).read_text(encoding="utf-8"))
     path = folder / "rough.dynamics.yaml"
     path.write_text(yaml.safe_dump({**document, "joints": FRICTION}), encoding="utf-8")
@@ -58,7 +58,7 @@ def rough_arm(folder: Path) -> dict[str, Any]:
 
 
 def friction(qd: Array) -> Array:
-    """Friction of ``rough_arm``, smoothed below 0.01 rad/s as the controller's default says."""
+    """Return the friction torque of ``rough_arm``, smoothed below 0.01 rad/s, the controller's default."""
     viscous, coulomb = ([FRICTION[name][part] for name in JOINTS] for part in ("viscous", "coulomb"))
     sliding = np.copysign(np.maximum(np.abs(qd), 0.01), qd)
     torque = np.multiply(viscous, sliding) + np.multiply(coulomb, np.sign(sliding))
@@ -66,7 +66,7 @@ def friction(qd: Array) -> Array:
 
 
 def reliable_states(namespace: str = "") -> dict[str, Any]:
-    """Parameters with which nothing gets lost between driver and controller: each state has its answer."""
+    """Return parameters for reliable communication of driver and controller: each state has its command."""
     return {"qos_overrides": {f"{namespace}/joint_states": {"subscription": {"reliability": "reliable"}}}}
 
 
@@ -77,37 +77,37 @@ def holds(effort: ArrayLike, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> bool:
 
 
 def following(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
-    """What computed_torque commands where ``held`` is to be held, Tsai (9.73)-(9.74)."""
+    """Return the effort of computed_torque with the desired position ``held``, Tsai (9.73)-(9.74)."""
     required = KP * np.subtract(held, q) - KD * np.asarray(qd)
     return tsai_planar_2r.torque(TSAI, np.asarray(q, dtype=float), np.asarray(qd, dtype=float), required)
 
 
 def holding(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
-    """What is commanded in ``hold``: a spring to ``held`` of at most a quarter of the effort limits, and a damper."""
+    """Return the effort in ``hold``: a spring to ``held`` of at most a quarter of the effort limits, and a damper."""
     inertia = tsai_planar_2r.mass_matrix(TSAI, np.asarray(q, dtype=float))
     spring = np.clip(inertia @ (KP * np.subtract(held, q)), (-20.0, -7.5), (20.0, 7.5))
     return np.asarray(gravity(q) + spring - inertia @ (KD * np.asarray(qd)))
 
 
 def comes_to_rest_at(place: ArrayLike, q: ArrayLike, qd: ArrayLike) -> bool:
-    """Whether an arm that was seen with this velocity gets there by a steady stop of at most 0.1 s."""
+    """Return True if an arm with this velocity stops there with constant deceleration within 0.1 s."""
     way, speed = np.subtract(place, q), np.asarray(qd)
     return bool((way * speed >= 0.0).all() and (np.abs(way) <= np.abs(speed) * 0.1 / 2 + 1e-9).all())
 
 
 def near(effort: ArrayLike, expected: ArrayLike) -> bool:
-    """Whether a published effort is that of the closed form; states are dates, so that time has 1e-7 s."""
+    """Return True if an effort equals the closed form; stamps are dates, so that time has a resolution of 1e-7 s."""
     return bool(np.allclose(effort, expected, rtol=0, atol=1e-6))
 
 
 def move(goal: tuple[float, float], seconds: float) -> TrajectoryPoints:
-    """One point, at rest."""
+    """Return a trajectory of one point at rest."""
     still = np.zeros((1, 2))
     return TrajectoryPoints(("joint1", "joint2"), np.array([seconds]), np.array([goal]), still, still)
 
 
 class Status(NamedTuple):
-    """One status of /diagnostics; ``at`` is its stamp in s."""
+    """Status of /diagnostics; ``at`` is its stamp in s."""
 
     at: float
     level: int
@@ -116,7 +116,7 @@ class Status(NamedTuple):
 
     @property
     def change(self) -> tuple[str, str]:
-        """The mode before, nothing where this is no transition, and the mode."""
+        """Return the previous mode (empty without a transition) and the mode."""
         return self.values.get("previous mode", ""), self.values["mode"]
 
     def number(self, key: str) -> float:
@@ -139,7 +139,7 @@ def collect_statuses(graph: Graph, name: str) -> list[Status]:
 
 
 class Robot(Driver):
-    """The driver of a planar arm under a controller of its own, with simulated time where it has a clock."""
+    """Driver of a planar arm with a controller of its own, with simulated time if it has a clock."""
 
     def __init__(self, graph: Graph, process: NodeProcess, namespace: str = "", clock: bool = False) -> None:
         super().__init__(graph, namespace)
@@ -158,7 +158,7 @@ class Robot(Driver):
 
     @property
     def changes(self) -> list[Status]:
-        """The transitions."""
+        """Return the transitions."""
         return [status for status in self.statuses if status.change[0]]
 
     @property
@@ -166,12 +166,12 @@ class Robot(Driver):
         return self.statuses[-1].values["mode"] if self.statuses else ""
 
     def await_mode(self, mode: str) -> Status:
-        """Wait without sending anything; return the status of the transition."""
+        """Wait for a mode without sending states; return the status of the transition."""
         self.graph.wait(lambda: self.mode == mode, f"{self.node} to be in {mode}")
         return self._beginning(mode)
 
     def _beginning(self, mode: str) -> Status:
-        """The transition into a mode, or the last status where that was not received."""
+        """Return the transition to a mode, or the last status if it was not received."""
         return next((status for status in reversed(self.changes) if status.change[1] == mode), self.statuses[-1])
 
     def assert_finite(self) -> None:
@@ -182,34 +182,34 @@ class Robot(Driver):
     # States
 
     def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
-        """The state ``dt`` seconds after the one before, as ``edit`` leaves it."""
+        """Return the state ``dt`` seconds after the previous one, modified by ``edit``."""
         state = super().message(q, qd, dt)
         self.edit(state)
         return state
 
     def send(self, state: JointState) -> None:
-        """The clock, where there is one, and a state with the stamp that it has."""
+        """Publish the clock, if any, and a state with its stamp."""
         if self._clock is not None:
             self._clock.publish(Clock(clock=state.header.stamp))
         super().send(state)
 
     def exchange(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
-        """Send this state once and return the answer to it: for a simulation in lockstep."""
+        """Publish this state once and return the command for it, for a simulation in lockstep."""
         self.send(self.message(q, qd, dt))
         self.graph.wait(self._answered, "the answer")
         return self.answers[-1]
 
     def drive(self, until: Callable[[], Any], what: str, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> None:
-        """Send this state again and again, 20 ms apart by their stamps."""
+        """Publish this state repeatedly, with stamps 20 ms apart."""
         self.play(until, what, lambda: self.message(q, qd))
 
     def play(self, until: Callable[[], Any], what: str, make: Callable[[], JointState]) -> None:
-        """Send states one after the other, each when the one before has been answered or had time for that."""
+        """Publish states, each after a command for the previous one or a timeout."""
         deadline = time.monotonic() + PATIENCE
         while not until():
             assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}\n{self.graph.logs()}"
             self.send(make())
-            self.graph.settle(0.002)
+            self.graph.spin_for(0.002)
             again = time.monotonic() + (0.2 if self._clock is None else 0.005)
             self.graph.wait(lambda again=again: self._is_answered() or time.monotonic() > again, "an answer")
 
@@ -217,12 +217,12 @@ class Robot(Driver):
         return bool(self.answers) and nanoseconds(self.answers[-1].header.stamp) == self.now
 
     def drive_to(self, mode: str, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> Status:
-        """Send this state until the controller is in a mode; return the status of the transition."""
+        """Publish this state until the controller is in a mode; return the status of the transition."""
         self.drive(lambda: self.mode == mode, f"{self.node} to be in {mode}", q, qd)
         return self._beginning(mode)
 
     def answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
-        """Send this state until it is answered: once, but for states that get lost and cycles that a clock starts."""
+        """Publish this state until a command is received: once, unless messages are lost or a clock triggers cycles."""
         count, first = len(self.answers), self.now + round(dt * 1e9)
 
         def come() -> bool:
@@ -234,7 +234,7 @@ class Robot(Driver):
         return self.answers[-1]
 
     def later_answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> JointState:
-        """The answer to this state when another law, or the law after a fault, has taken over, which takes 0.2 s."""
+        """Return the command for this state after the transition to another law, which takes 0.2 s."""
         stamps, clock = self.now + 250_000_000, time.monotonic() + 0.25
         self.drive(lambda: self.now > stamps and time.monotonic() > clock, "the law to take over", q, qd)
         return self.answer_to(q, qd)
@@ -242,7 +242,7 @@ class Robot(Driver):
     # Trajectories and transitions
 
     def refuses_a_trajectory(self, culprit: str) -> None:
-        """A trajectory is refused for this; nothing is to change by it."""
+        """Check that a trajectory is refused for this reason and has no effect."""
         log = self.log_from_now()
         self.graph.send_until_logged(lambda: self.follow(move((1.5, -1.5), 1.0)), log, "trajectory refused")
         assert any(culprit in error for error in log.errors), log.errors
@@ -252,7 +252,7 @@ class Robot(Driver):
         self.graph.send_until_logged(lambda: self.follow(points, start), log, "following a trajectory")
 
     def begin(self, q: ArrayLike, parameters: dict[str, Any] | None = None) -> None:
-        """Start anew, with these parameters and the usual others: whatever was is forgotten, and it holds ``q``."""
+        """Reset the controller with these parameters and the usual others, so that it holds ``q``."""
         if self.active:
             self.deactivate()
         self.graph.set_parameters(self.node, {**USUAL, **(parameters or {})})
@@ -267,7 +267,7 @@ class Robot(Driver):
         self.graph.set_parameters(self.node, {name: value})
 
     def activate(self) -> bool:
-        """Whether it can be activated."""
+        """Return True if the controller can be activated."""
         self.active = self.graph.transition(self.node, Transition.TRANSITION_ACTIVATE)
         return self.active
 
@@ -278,7 +278,7 @@ class Robot(Driver):
 
 @contextmanager
 def one_robot(folder: Path) -> Iterator[Robot]:
-    """A graph with a robot and a controller that answers each of its states, with finite numbers to the end."""
+    """Yield a graph with a robot and a controller with a command for each state; all efforts must be finite."""
     with Graph(folder) as graph:
         robot = Robot(graph, graph.start(NODE, PLANAR | reliable_states()))
         robot.answer_to((0.0, 0.0))

@@ -1,7 +1,7 @@
-"""Whole robots for hypothesis: trees with couplings, rotors, friction, payload, and gravity from anywhere.
+"""Robots for hypothesis: trees with couplings, rotors, friction, payload and gravity of any direction.
 
-The same robot once as the URDF and dynamics file that a model is loaded from, once as a plain tree in which
-each rotor is a body of its own, for Pinocchio: q_tree = G q + c, tau = G^T tau_tree, M = G^T M_tree G.
+The same robot as URDF and dynamics file of a model, and as a plain tree for Pinocchio in which each rotor is a body:
+q_tree = G q + c, tau = G^T tau_tree, M = G^T M_tree G.
 """
 
 import warnings
@@ -26,9 +26,10 @@ LARGEST = 40 if COMPILED else 12  # joints; plain Python is some hundred times s
 
 @dataclass(frozen=True)
 class Rotor:
-    """A body that is symmetric about its axis and spins on its carrier at a sum of ratio times rate.
+    """Body that is symmetric about its axis and rotates on its carrier with a sum of ratios times velocities.
 
-    The carrier's numbers in the URDF include it at rest. `joint`: in the dynamics file's short form, there.
+    The inertia of the carrier in the URDF includes it at rest. `joint`: the joint in the short form of the dynamics
+    file.
     """
 
     carrier: str
@@ -42,16 +43,17 @@ class Rotor:
 
     @property
     def inertia(self) -> Array:
-        """Central inertia (3, 3)."""
+        """Return the central inertia (3, 3)."""
         along = np.outer(self.axis, self.axis)
         return self.axial * along + self.across * (np.eye(3) - along)
 
 
 @dataclass(frozen=True, repr=False)
 class Robot:
-    """`bare`: the tree without rotors and payload. `rows`: couplings, as in the dynamics file.
+    """Robot with a plain tree.
 
-    `mimics`: the joints whose row stands in the URDF. `payload` is on the link `holder`.
+    `bare` is the tree without rotors and payload, `rows` are couplings of the dynamics file. The rows of joints in
+    `mimics` are in the URDF. `payload` is on the link `holder`.
     """
 
     bare: arms.Arm
@@ -69,12 +71,12 @@ class Robot:
 
     @property
     def seed(self) -> int:
-        """For states."""
+        """Return the seed of states."""
         return self.bare.seed
 
     @property
     def arm(self) -> arms.Arm:
-        """What the URDF says: rotors at rest as part of their carriers, single followers as mimic joints."""
+        """Return the arm of the URDF: rotors at rest are parts of their carriers, single followers are mimic joints."""
         arm = self.bare
         for rotor in self.rotors:
             if rotor.carrier != "none":
@@ -88,7 +90,7 @@ class Robot:
 
     @property
     def dynamics(self) -> dict[str, Any]:
-        """The dynamics file's content."""
+        """Return the content of the dynamics file."""
         joints = {name: dict(friction) for name, friction in self.friction.items()}
         rotors = []
         for rotor in self.rotors:
@@ -120,12 +122,12 @@ class Robot:
         return content
 
     def model(self, **keywords: Any) -> RobotModel:
-        """Load it; keywords as for RobotModel.from_urdf."""
+        """Return the model; keywords are those of RobotModel.from_urdf."""
         return load(self.arm, self.dynamics, **keywords)
 
     @property
     def tree(self) -> arms.Arm:
-        """Plain tree: each rotor on a continuous joint of its own, the payload on a fixed one, no couplings."""
+        """Return the plain tree: rotors on continuous joints, the payload on a fixed one, no couplings."""
         arm = self.bare
         root = arm.links[0].name
         links, joints = list(arm.links), list(arm.joints)
@@ -141,7 +143,7 @@ class Robot:
         return replace(arm, links=tuple(links), joints=tuple(joints))
 
     def row(self, name: str, still: Mapping[str, float] | None = None) -> tuple[dict[str, float], float]:
-        """A joint or coordinate by the independent ones that are not in `still`: factors and offset."""
+        """Return factors and offset of a joint in terms of the independent joints that are not in `still`."""
         still = still or {}
         if name in still:
             return {}, still[name]
@@ -161,50 +163,50 @@ class Robot:
         return factors, offset
 
     def matrix(self, names: Sequence[str], still: Mapping[str, float] | None = None) -> tuple[Array, Array]:
-        """G and c of `tree.movable` (movable joints in document order, then rotors) for independent `names`."""
+        """Return G and c of `tree.movable` (movable joints in document order, then rotors) for independent `names`."""
         rows = [self.row(name, still) for name in self.bare.movable]
         rows += [self._sum(rotor.ratio, still or {}) for rotor in self.rotors]
         g = np.array([[factors.get(name, 0.0) for name in names] for factors, _ in rows])
         return g, np.array([offset for _, offset in rows])
 
     def pinocchio(self, names: Sequence[str], still: Mapping[str, float] | None = None) -> "Tree":
-        """The plain tree in Pinocchio, seen through G."""
+        """Return the plain tree in Pinocchio, reduced by G."""
         tree = self.tree
         return Tree(Peer(tree.urdf, tree.movable, self.gravity), *self.matrix(names, still))
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Pinocchio's dynamics of the plain tree, by virtual work for the independent coordinates."""
+    """Pinocchio's dynamics of the plain tree, reduced to the independent coordinates by virtual work."""
 
     peer: Peer
     g: Array
     c: Array
 
     def rnea(self, q: Array, qd: Array, qdd: Array, wrenches: Mapping[str, Any] | None = None) -> Array:
-        """Torque of every row of the tree; G^T times it is the robot's."""
+        """Return the torque of every row of the tree; the robot's torque is G^T times it."""
         return self.peer.rnea(self.position(q), self.g @ qd, self.g @ qdd, wrenches)
 
     def position(self, q: Array) -> Array:
-        """Positions of the tree's rows."""
+        """Return the positions of the tree's rows."""
         return np.array(self.g @ q + self.c)
 
     def mass_matrix(self, q: Array) -> Array:
-        """G^T M_tree G."""
+        """Return G^T M_tree G."""
         return np.array(self.g.T @ self.peer.crba(self.position(q)) @ self.g)
 
     def derivatives(self, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
-        """G^T (dtau_tree/dq) G, and the same by qd."""
+        """Return G^T (dtau_tree/dq) G and G^T (dtau_tree/dqd) G."""
         dq, dqd = self.peer.derivatives(self.position(q), self.g @ qd, self.g @ qdd)
         return np.array(self.g.T @ dq @ self.g), np.array(self.g.T @ dqd @ self.g)
 
     def jacobian(self, q: Array, link: str) -> Array:
-        """J_tree G of a link's origin in root axes, linear rows first."""
+        """Return J_tree G of a link's origin in root axes, linear rows first."""
         return self.peer.jacobian(self.position(q), link) @ self.g
 
 
 def with_part(arm: arms.Arm, link: str, mass: float, centre: Array, inertia: Array) -> arms.Arm:
-    """The arm with a body made one with a link: the root, whose inertia does not count, stays as it is."""
+    """Return the arm with a body merged into a link; the root, whose inertia is irrelevant, is unchanged."""
     old = next(x for x in arm.links if x.name == link)
     if link == arm.links[0].name:
         return arm
@@ -217,7 +219,7 @@ def with_part(arm: arms.Arm, link: str, mass: float, centre: Array, inertia: Arr
 
 
 def load(arm: arms.Arm, dynamics: dict[str, Any], **keywords: Any) -> RobotModel:
-    """A model of this arm, with this content in a dynamics file."""
+    """Return a model of this arm with this content of a dynamics file."""
     text = yaml.dump(dynamics, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
@@ -226,7 +228,7 @@ def load(arm: arms.Arm, dynamics: dict[str, Any], **keywords: Any) -> RobotModel
 
 
 def axis_in_parent(joint: arms.Joint) -> Array:
-    """A joint's axis in its parent link's axes."""
+    """Return a joint's axis in the axes of its parent link."""
     (cr, cp, cy), (sr, sp, sy) = np.cos(joint.rpy), np.sin(joint.rpy)
     turn = np.array(
         [
@@ -294,7 +296,7 @@ def _part(arm: arms.Arm, *key: int) -> np.random.Generator:
 
 
 def _rotor(rng: np.random.Generator, robot: Robot, k: int) -> Rotor:
-    """The k-th rotor: in the short form on the joints in turn, every other one in the general form."""
+    """Return the k-th rotor: alternately in the short form on the joints in turn, and in the general form."""
     arm = robot.bare
     radius, mass = rng.uniform(0.01, 0.05), float(rng.uniform(0.05, 0.5))
     axial = mass * radius**2 / 2
@@ -314,7 +316,7 @@ def _rotor(rng: np.random.Generator, robot: Robot, k: int) -> Rotor:
 
 
 def rough(rng: np.random.Generator) -> dict[str, Any]:
-    """One joint's friction with every term, or some."""
+    """Return the friction of one joint with all or some terms."""
     coulomb, negative = rng.uniform(0.1, 3.0, 2)
     terms: dict[str, Any] = {
         "viscous": float(rng.uniform(0.1, 2.0)),
@@ -338,13 +340,13 @@ def rough(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def state(robot: Robot, n: int) -> tuple[Array, Array, Array]:
-    """Positions, rates, accelerations (n,)."""
+    """Return positions, velocities, accelerations, each (n,)."""
     q, qd, qdd = arms.states(robot.seed, n, 1)
     return q[0], qd[0], qdd[0]
 
 
 def wrenches(robot: Robot, count: int = 3) -> dict[str, Array]:
-    """Wrenches on some links, behind fixed joints and on the root too."""
+    """Return wrenches on some links, also behind fixed joints and on the root."""
     rng = _part(robot.bare, 7)
     links = [link.name for link in robot.bare.links]
     chosen = rng.choice(links, min(count, len(links)), replace=False)
@@ -352,21 +354,21 @@ def wrenches(robot: Robot, count: int = 3) -> dict[str, Array]:
 
 
 def stride(robot: Robot, names: Sequence[str], qd: Array | None = None, *, rotors: bool = False) -> float:
-    """Most that the joints, and rotors if asked for, move together per unit of one coordinate, or of time at `qd`."""
+    """Return the largest total motion of joints (and rotors) per unit of one coordinate, or of time at `qd`."""
     g = robot.matrix(names)[0][: None if rotors else len(robot.bare.movable)]
     steps = np.abs(g).sum(axis=0) if qd is None else np.abs(g @ qd).sum()
     return float(max(1.0, np.max(steps)))
 
 
 def slope(function: Callable[[float], Any], scale: float = 1.0) -> Any:
-    """The derivative at 0 of what changes by its own size over 1 / scale, of fourth order."""
+    """Return the fourth-order numerical derivative at 0 of a function with the length scale 1 / scale."""
     h = 1e-3 / scale
     near, far = function(h) - function(-h), function(2 * h) - function(-2 * h)
     return (8.0 * near - far) / (12.0 * h)
 
 
 def size(model: RobotModel, q: Array, qd: Array, qdd: Array) -> float:
-    """Size of the terms that add up to a torque."""
+    """Return the size of the terms in a torque."""
     rest = np.zeros(model.n)
     inertial = np.abs(model.mass_matrix(q)) @ np.abs(qdd)
     gravity = model.gravity_torque(q)

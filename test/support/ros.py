@@ -1,4 +1,4 @@
-"""Real nodes as real processes in a ROS domain of their own, and a client in it to talk to them."""
+"""Nodes as processes in a ROS domain of their own, and a client node in the same domain."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ PATIENCE = 600.0
 
 
 def gravity(q: ArrayLike) -> Array:
-    """Torque of the planar arm at rest, Tsai (9.117)-(9.118)."""
+    """Return the torque of the planar arm at rest, Tsai (9.117)-(9.118)."""
     return tsai_planar_2r.gravity(TSAI, np.asarray(q, dtype=float))
 
 
 def processes_with(word: str) -> list[int]:
-    """Numbers of the processes that have this in their command lines."""
+    """Return the IDs of processes with this text in their command lines."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has just ended
@@ -73,7 +73,7 @@ def processes_with(word: str) -> list[int]:
 
 
 class Log:
-    """The log of a node from now on, or from ``begin`` (bytes) on."""
+    """Log of a node from now on, or from ``begin`` (bytes) on."""
 
     def __init__(self, path: Path, begin: int | None = None) -> None:
         self._path = path
@@ -91,9 +91,9 @@ class Log:
 
 
 class Graph:
-    """Context manager: a ROS domain with nodes of this package as processes and a client node in here.
+    """Context manager: a ROS domain with nodes of this package as processes, and a client node in this process.
 
-    At its end every process gets SIGINT and must end with exit code 0.
+    On exit every process gets SIGINT and must end with exit code 0.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -128,7 +128,7 @@ class Graph:
     def start(
         self, node: str, parameters: dict[str, Any] | None = None, *ros_arguments: str, **environment: str
     ) -> NodeProcess:
-        """Start a node; its parameters go to a file under ``/**``, its output to a log."""
+        """Start a node; its parameters are written to a file under ``/**``, its output to a log."""
         name = f"{len(self.processes.members)}_{node}"
         file = self.folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters or {}}}), encoding="utf-8")
@@ -152,20 +152,20 @@ class Graph:
         return messages
 
     def wait(self, true: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
-        """Turn the client until something is true; fail with the logs where it does not come."""
+        """Spin the client until ``true()`` holds; fail with the logs after a timeout."""
         deadline = time.monotonic() + seconds
         while not true():
             assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}\n{self.logs()}"
             self._executor.spin_once(timeout_sec=0.02)
 
-    def settle(self, seconds: float) -> None:
-        """Turn the client for a while."""
+    def spin_for(self, seconds: float) -> None:
+        """Spin the client for a time (s)."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.02)
 
     def repeat(self, send: Callable[[], object], true: Callable[[], Any], what: str, seconds: float = 1.0) -> None:
-        """Send something, and again every so many seconds, until something is true."""
+        """Send a message every ``seconds`` until ``true()`` holds."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             send()
@@ -176,14 +176,14 @@ class Graph:
         raise AssertionError(f"waited {PATIENCE:g} s for {what}\n{self.logs()}")
 
     def send_until_logged(self, send: Callable[[], object], log: Log, text: str) -> None:
-        """Send something, and again where the log leaves out the line, as it does for many of one kind in a second."""
+        """Send a message until the line is logged, because the rate limit of the log omits lines."""
         self.repeat(send, lambda: text in log.text(), f"the log line {text!r}", 5.0)
 
     def await_log(self, log: Log, text: str) -> None:
         self.wait(lambda: text in log.text(), f"the log line {text!r}")
 
     def call(self, kind: Any, service: str, request: Any, patience: float = 20.0) -> Any:
-        """Call a service; ask again where no answer comes, as a server under load may lose its way back."""
+        """Call a service; repeat the call if no response is received, because a loaded server may lose it."""
         client = self.client.create_client(kind, service)
         self.wait(client.service_is_ready, f"the service {service}")
         futures: list[Any] = []
@@ -197,7 +197,7 @@ class Graph:
         return next(future.result() for future in futures if future.done())
 
     def transition(self, node: str, number: int) -> bool:
-        """Ask a lifecycle node for a transition (lifecycle_msgs/msg/Transition); return whether it succeeded."""
+        """Request a lifecycle transition (lifecycle_msgs/msg/Transition); return True if it succeeded."""
         request = ChangeState.Request()
         request.transition.id = number
         client = self.client.create_client(ChangeState, f"{node}/change_state")
@@ -216,7 +216,7 @@ class Graph:
         raise AssertionError(f"{node} does not answer\n{self.logs()}")
 
     def configure(self, node: str) -> None:
-        """Configure a lifecycle node, which refuses that while it compiles."""
+        """Configure a lifecycle node, which refuses this while it compiles kernels."""
         self.wait(lambda: self.transition(node, Transition.TRANSITION_CONFIGURE), f"{node} to be configured")
 
     def _state(self, node: str) -> int:
@@ -227,7 +227,7 @@ class Graph:
         assert not any(reasons.values()), reasons
 
     def try_parameters(self, node: str, values: dict[str, Any]) -> dict[str, str]:
-        """Set each of these parameters by itself; return why it was refused, or nothing."""
+        """Set these parameters one by one; return the reason for refusing each, or ""."""
         request = SetParameters.Request()
         request.parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
         results = self.call(SetParameters, f"{node}/set_parameters", request).results
@@ -243,7 +243,7 @@ class Graph:
 
 
 class Driver:
-    """Plays the robot's driver for a controller: publishes joint_states, collects what is commanded."""
+    """Robot driver for a controller: publishes joint_states and collects commands."""
 
     def __init__(self, graph: Graph, namespace: str = "", qos: QoSProfile = RELIABLE, joints: Any = JOINTS) -> None:
         self.graph = graph
@@ -256,7 +256,7 @@ class Driver:
         self.answers = graph.collect(JointState, f"{node}/command_states")
 
     def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
-        """The state ``dt`` seconds after the one before."""
+        """Return the state ``dt`` seconds after the previous one."""
         self.now += round(dt * 1e9)
         position, velocity = (np.asarray(values, dtype=float).tolist() for values in (q, qd))
         header = Header(stamp=stamp(self.now))
@@ -266,12 +266,12 @@ class Driver:
         self._states.publish(state)
 
     def ask(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
-        """Publish a state, again and again with new stamps until one is answered; return that answer."""
+        """Publish a state with new stamps until a command is received; return that command."""
         self.graph.repeat(lambda: self.send(self.message(q, qd, dt)), self._answered, "an answer")
         return self.answers[-1]
 
     def _answered(self) -> bool:
-        """Answer and command have come; the topics are matched one by one, so that one of the first may be lost."""
+        """Return True if effort and command state are received; the first of one topic may be lost."""
         if not (self.answers and self.efforts) or nanoseconds(self.answers[-1].header.stamp) != self.now:
             return False
         return bool(self.answers[-1].effort == self.efforts[-1].data)

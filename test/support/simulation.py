@@ -1,4 +1,4 @@
-"""A simulation as its users see it: topics, status, services."""
+"""Client of a simulation_node: topics, status and services."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ NODE = "simulation_node"
 
 
 class Simulation:
-    """A simulation_node in a namespace."""
+    """Client of a simulation_node in a namespace."""
 
     def __init__(
         self, graph: Graph, parameters: dict[str, Any], namespace: str = "", *arguments: str, listens: bool = True
     ) -> None:
-        """``listens``: whether ``states`` collects joint_states, which takes longer than the plant does."""
+        """``listens`` is True if ``states`` collects joint_states, which takes longer than the simulation."""
         self.graph = graph
         self.node = f"{namespace}/{NODE}"
         self.process = graph.start(NODE, parameters, *(["-r", f"__ns:={namespace}"] if namespace else []), *arguments)
@@ -43,16 +43,16 @@ class Simulation:
 
     @property
     def now(self) -> int:
-        """Stamp (ns) of the last state."""
+        """Return the stamp (ns) of the last state."""
         return nanoseconds(self.states[-1].header.stamp)
 
     def await_mode(self, mode: str) -> Status:
-        """Wait until its last status has this mode."""
+        """Wait until the last status has this mode."""
         self.graph.wait(lambda: self.statuses and self.statuses[-1].values["mode"] == mode, f"the mode {mode!r}")
         return self.statuses[-1]
 
     def next_status(self) -> Status:
-        """The next status, which comes once a second at least."""
+        """Return the next status, which is published at least once a second."""
         count = len(self.statuses)
         self.graph.wait(lambda: len(self.statuses) > count, "/diagnostics")
         return self.statuses[-1]
@@ -63,16 +63,16 @@ class Simulation:
         self._commands.publish(Float64MultiArray(data=list(effort)))
 
     def first_step_under(self, effort: ArrayLike) -> JointState:
-        """The state one period after the brakes went off, for a simulation that is paused and under its brakes."""
+        """Return the state one period after the brakes are released, for a paused simulation."""
         self.graph.wait(lambda: not any(self.states[-1].effort), "the state under the brakes")
         while tuple(self.states[-1].effort) != tuple(effort):
             self.command(effort)
-            self.graph.settle(0.02)
+            self.graph.spin_for(0.02)
             self.step()
         return self.states[-1]
 
     def await_command(self, effort: ArrayLike) -> None:
-        """Command an effort and wait until it has it, without a step of time while it is paused."""
+        """Publish an effort and wait until the simulation has it, without a step if paused."""
         before = int(self.next_status().number("commands"))
         self.command(effort)
         self.graph.wait(lambda: self.statuses[-1].number("commands") > before, "the command to arrive")
@@ -100,7 +100,7 @@ class Simulation:
         return response.success, response.message
 
     def step(self, count: int = 1) -> JointState:
-        """Take steps while it is paused, and return the last state."""
+        """Step the paused simulation, and return the last state."""
         for _ in range(count):
             before = self.now
             success, message = self.try_step()

@@ -1,4 +1,4 @@
-"""Computed torque in task space: arms with postures to start from, gains and motions."""
+"""Task-space computed torque: arms with initial postures, gains and motions."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ READY = {
 
 
 def gains(n: int, **others: Any) -> TaskGains:
-    """Critically damped, 12 rad/s."""
+    """Return critically damped gains of 12 rad/s."""
     return TaskGains(np.full(6, 144.0), np.full(6, 24.0), np.full(n, 25.0), np.full(n, 10.0), **others)
 
 
 def rotated(vector: Any) -> Any:
-    """The rotation matrix of a rotation vector, by Rodrigues' formula, Craig (2.80)."""
+    """Return the rotation matrix of a rotation vector by Rodrigues' formula, Craig (2.80)."""
     angle = np.linalg.norm(vector)
     x, y, z = np.asarray(vector) / angle if angle > 0.0 else np.zeros(3)
     k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])

@@ -1,4 +1,4 @@
-"""URDFs of the worked examples: from the parameters of an oracle to an arm."""
+"""URDFs of the worked examples, built from the parameters of an oracle."""
 
 import warnings
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ UP_TURN = (np.pi / 2, 0.0, 0.0)  # z becomes horizontal, y upwards
 
 
 def load(arm: Arm, gravity: Sequence[float], **keywords: Any) -> RobotModel:
-    """The model; that some links have no mass is meant."""
+    """Return the model; massless links are intended."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
         return RobotModel.from_urdf(arm.urdf, gravity=gravity, **keywords)
 
 
 def chain(*parts: tuple[Joint, Link]) -> Arm:
-    """Links in a row from "base"; only what differs needs to be said of joints and links."""
+    """Return links in series from "base"; joints and links have default values."""
     links, joints = [Link("base")], []
     for k, (joint, link) in enumerate(parts, start=1):
         links.append(Link(f"link{k}", link.mass, link.com, link.inertia))
@@ -50,7 +50,7 @@ def sliding(axis: Sequence[float]) -> Joint:
 
 
 def about_z(izz: float) -> Array:
-    """The inertia of a planar link; what is not zz has no effect."""
+    """Return the inertia of a planar link; only izz matters."""
     return np.diag([0.6, 0.7, 1.0]) * izz
 
 
@@ -84,7 +84,7 @@ def lavalle(p: lavalle_two_link.Parameters) -> Arm:
 
 
 def five_bar(p: spong_five_bar.Parameters) -> Arm:
-    """Links 1 and 2 on the base, 3 at the end of 2, 4 at the end of 1; tip3 and tip4 are where the loop closes."""
+    """Return links 1 and 2 at the base, 3 at the end of 2, 4 at the end of 1; the loop closes at tip3 and tip4."""
     masses = {1: (p.m1, p.lc1, p.i1), 2: (p.m2, p.lc2, p.i2), 3: (p.m3, p.lc3, p.i3), 4: (p.m4, p.lc4, p.i4)}
     bars = [Link(f"link{k}", m, (lc, 0, 0), about_z(izz)) for k, (m, lc, izz) in masses.items()]
     return Arm(

@@ -1,4 +1,4 @@
-"""Shapes of links: the URDF's visuals where they can be had, else bars between the joints."""
+"""Shapes of links: visuals of the URDF if available, else bars between the joints."""
 
 import re
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def mesh(name: str) -> str:
 
 
 def test_visual() -> None:
-    """A box of 1 by 2 by 3, turned about x by a quarter and moved."""
+    """A box of 1 by 2 by 3, rotated about x by 90 degrees and translated."""
     box = '<geometry><box size="1 2 3"/></geometry><material name="m"><color rgba="1 0.5 0 1"/></material>'
     found, notes = shapes_of(f'<visual><origin xyz="10 0 0" rpy="1.5707963267948966 0 0"/>{box}</visual>')
     (shape,) = (s for s in found if s.link == "upper")
@@ -76,7 +76,7 @@ def test_body_whose_visual_cannot_be_had_is_drawn_from_the_model(visual: str, cu
 
 
 def test_bars_reach_from_joint_to_joint(urdf_path: Callable[[str], Path]) -> None:
-    """A robot whose visuals are taken away is drawn all the same, as large as before within a factor."""
+    """A robot without visuals is drawn in about the same size."""
     path = urdf_path("ur5e")
     text, model = path.read_text(), RobotModel.from_urdf_file(path)
     bare = re.sub(r"<visual>.*?</visual>", "", text, flags=re.DOTALL)
@@ -102,7 +102,7 @@ def test_shrunk() -> None:
 
 
 def test_everything_is_in_the_picture(urdf_path: Callable[[str], Path]) -> None:
-    """Seen from the point of view, the arm fills the height and stays inside it."""
+    """From the viewpoint the arm fills the height of the image and stays inside it."""
     path = urdf_path("panda")
     model = RobotModel.from_urdf_file(path)
     found, _ = robot_shapes(model, path.read_bytes(), path.parent, 1.0)

@@ -1,4 +1,4 @@
-"""The page in a real browser: the arm is drawn, follows sliders and time, and asks nobody but its server."""
+"""The page in a real browser: the arm is drawn and follows sliders and time, without requests to other servers."""
 
 import shutil
 import threading
@@ -28,7 +28,7 @@ ADDRESS = ("127.0.0.1", 18180)
 
 
 class Page:
-    """A page that shows a viewer, which is kept up to date meanwhile."""
+    """Browser page with a viewer that is updated."""
 
     def __init__(self, browser: Any, viewer: Any, update: Callable[[float], None]) -> None:
         self.viewer = viewer
@@ -65,12 +65,12 @@ class Page:
         self.page.close()
 
     def picture(self) -> Any:
-        """The scene as the browser draws it, without the panel: (height, width, 3) from 0 to 255."""
+        """Return the scene without the panel: (height, width, 3) from 0 to 255."""
         (client,) = self.viewer.server.get_clients().values()
         return client.get_render(height=300, width=400, timeout=60.0).astype(float)
 
     def numbers(self) -> list[list[str]]:
-        """The table's rows below the heading."""
+        """Return the rows of the table below the heading."""
         rows = self.page.query_selector_all("table tr")[1:]
         return [[cell.inner_text().strip() for cell in row.query_selector_all("td")] for row in rows]
 
@@ -81,12 +81,12 @@ class Page:
         return self.numbers() == before
 
     def enter(self, box: int, text: str) -> None:
-        """Type into one of the text boxes."""
+        """Type into a text box."""
         self.page.locator("input[type=text]").nth(box).fill(text)
         self.page.locator("input[type=text]").nth(box).press("Enter")
 
     def until(self, true: Callable[[], bool]) -> None:
-        """Wait, while the page goes on."""
+        """Wait while the page is updated."""
         for _ in range(600):
             if true():
                 return

@@ -1,4 +1,4 @@
-"""State of an arm at a time: of a recording, or from the last messages."""
+"""State of an arm at a time, from a recording or from received messages."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,7 +50,7 @@ def test_effort_that_was_not_measured_is_the_commanded_or_the_models(tmp_path: P
 
 
 def _positions(path: Path, positions: list[float], stamped: bool) -> Path:
-    """A bag of positions of the first joint, without velocity and effort."""
+    """Write a bag of positions of the first joint, without velocity and effort."""
     writer, none = JointStateWriter(("a", "b")), np.empty(0)
     with BagWriter(path, {STATES: "sensor_msgs/msg/JointState"}) as bag:
         for k, q in enumerate(positions):
@@ -61,7 +61,7 @@ def _positions(path: Path, positions: list[float], stamped: bool) -> Path:
 
 @pytest.mark.parametrize("stamped", [True, False])
 def test_recording_of_positions_alone(stamped: bool, tmp_path: Path) -> None:
-    """Velocity is the slope of the position; without stamps time is that of arrival; what is not finite is left out."""
+    """Velocity is the slope; without stamps the time of reception counts; invalid values are omitted."""
     positions = [np.nan if k == 50 else 0.02 * k for k in range(100)]
     state = _read(_positions(tmp_path / "bag", positions, stamped))[0].scene_state(MODEL, 0.5)
     assert state.q == pytest.approx([1.0, 0.0]) and state.qd == pytest.approx([2.0, 0.0])
@@ -81,7 +81,7 @@ def test_clock_of_a_recording() -> None:
 
 @pytest.mark.parametrize("with_velocity", [True, False])
 def test_live_derivatives(with_velocity: bool) -> None:
-    """Of q = t^2, in the end: velocity 2 t, late by the low-pass where it is not published, and acceleration 2."""
+    """For q = t^2: velocity 2 t, delayed by the low-pass filter if not published, and acceleration 2."""
     arm = LiveArm()
     for t in np.arange(1.0, 3.0, 0.01):
         arm.state(t, t, ONE * t**2, ONE * 2 * t if with_velocity else None, None)

@@ -1,4 +1,4 @@
-"""The numbers, arrows and table of the picture, against statics that can be told without the model's code."""
+"""Numbers, arrows and table of the view, compared with statics computed without the model's code."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def test_poses_and_centre_of_mass() -> None:
 
 
 def test_first_joint_carries_the_weight() -> None:
-    """At rest 22 % of the reach upwards; the second joint a third of it, wherever it is."""
+    """At rest the arrow is 22 % of the reach upwards; for the second joint a third of this."""
     state = SceneState(np.array([0.7, 0.5]), STILL, STILL, STILL)
     arrows = reaction_arrows(MODEL, state, reach=2.0)
     whole = 0.22 * 2.0 * 9.81 / 9.80665
@@ -82,7 +82,7 @@ def test_quaternions(load_robot: Callable[..., Any]) -> None:
 # --- Arrows: their length says how large a torque is, and their sense its sign
 
 
-def test_arrows_end_where_the_share_says() -> None:
+def test_length_of_arrows_is_the_share() -> None:
     for share in (0.01, 0.3, -1.0):
         tip, angle = turning_arrow(share, 0.1, 0.002)[-1], np.radians(300.0) * share
         assert tip == pytest.approx([0.1 * np.cos(angle), 0.1 * np.sin(angle), 0.0], abs=1e-12)

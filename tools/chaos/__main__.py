@@ -1,7 +1,7 @@
-"""Breaks plant, controller, recorder and the network between them, and measures what the arm does.
+"""Fault injection into plant, controller, recorder and network, and measurement of the arm's reaction.
 
-``python -m tools.chaos`` prints the table of docs/reliability.md, ``--write docs/reliability.md`` puts it there.
-Each fault gets processes of its own, so that none suffers from the one before.
+``python -m tools.chaos`` prints the table of docs/reliability.md; ``--write docs/reliability.md`` updates it. Each
+fault has processes of its own, so that faults do not affect each other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RECOVERY = 30.0  # s, after which the arm is given up
 
 
 def run(fault: Fault) -> Outcome:
-    """Let one fault happen; RobotDynamicsError where the arm does not follow its trajectory before."""
+    """Inject one fault; RobotDynamicsError if the arm does not follow its trajectory before."""
     with TemporaryDirectory() as folder:
         rig = Rig(Path(folder), network=fault.network, controller=fault.controller, plant=fault.plant)
         with rig:
@@ -47,7 +47,7 @@ def run(fault: Fault) -> Outcome:
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
-    """Everything that was measured, as Markdown."""
+    """Return the results as Markdown."""
     return f"""\
 Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
 
@@ -58,11 +58,11 @@ Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: 
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("words", nargs="*", help="only faults whose title has one of these (default: all)")
-    parser.add_argument("--list", action="store_true", help="say what there is")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    parser.add_argument("words", nargs="*", help="only faults whose title contains one of these (default: all)")
+    parser.add_argument("--list", action="store_true", help="list the faults")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
     options = parser.parse_args(arguments)
     chosen = [fault for fault in FAULTS if not options.words or any(word in fault.title for word in options.words)]
     if not chosen:
@@ -72,10 +72,12 @@ def main(arguments: list[str] | None = None) -> None:
         return
     if options.write:
         if options.words:
-            parser.error("--write takes all faults. Cure: leave out the words")
+            parser.error("--write needs all faults. Cure: remove the words")
         around_part(options.write, PART)
     if os.getloadavg()[0] > QUIET:
-        print("Other programs have just been running: times are theirs, too. Cure: wait, then repeat", file=sys.stderr)
+        print(
+            "Other programs have just been running, which affects the times. Cure: wait, then repeat", file=sys.stderr
+        )
     try:
         outcomes = [run(fault) for fault in tqdm(chosen, leave=False)]
     except RobotDynamicsError as problem:

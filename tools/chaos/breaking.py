@@ -1,4 +1,4 @@
-"""What is done to plant, controller and the network between them, each for a while."""
+"""Faults of plant, controller and network, each for a limited time."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tools.chaos.rig import CONTROLLER, PLANT, Rig
 LASTS = 2.0  # s
 
 Breaking = Callable[[Rig], str]
-"""Breaks something, sets the marks "begin" and "end", and returns what else there is to say."""
+"""Function that injects a fault, sets the marks "begin" and "end", and returns further results as text."""
 
 
 def kill(name: str, rig: Rig) -> str:
-    """Kill -9, and start it again."""
+    """Send SIGKILL, and start the process again."""
     rig.mark("begin")
     rig.signal(name, signal.SIGKILL)
     rig.watch(LASTS)
@@ -34,7 +34,7 @@ def kill(name: str, rig: Rig) -> str:
 
 
 def stand_still(name: str, rig: Rig) -> str:
-    """Stop a process and let it go on."""
+    """Stop a process with SIGSTOP, and continue it later."""
     rig.mark("begin")
     rig.signal(name, signal.SIGSTOP)
     rig.watch(LASTS)
@@ -45,8 +45,8 @@ def stand_still(name: str, rig: Rig) -> str:
 
 
 def reset_by_hand(rig: Rig) -> str:
-    """The plant stands still; then it goes on, and a trajectory comes, but only ~/clear_fault ends the fault."""
-    # Not from the start on: a busy machine may start with a fault.
+    """Stop the plant; after it continues a trajectory is sent, but only ~/clear_fault ends the fault."""
+    # Set later, because a busy machine may start with a fault.
     rig.set_parameters("computed_torque_node", {"fault_reset": "manual"})
     stand_still(PLANT, rig)
     since = rig.mark("fault")
@@ -65,7 +65,7 @@ def reset_by_hand(rig: Rig) -> str:
 
 
 def moved(rig: Rig, since: float, until: float) -> float:
-    """The furthest that a joint went from where it was at ``since``, rad."""
+    """Return the largest joint displacement (rad) from the position at ``since``."""
     received = Received()
     for at, data in zip(rig.states.times, rig.states.messages, strict=True):
         if since <= at <= until:
@@ -75,7 +75,7 @@ def moved(rig: Rig, since: float, until: float) -> float:
 
 
 def disturb(rig: Rig, **settings: float) -> str:
-    """A bad network for a while."""
+    """Degrade the network for a limited time."""
     rig.set_network(**settings)
     rig.mark("begin")
     rig.watch(LASTS)
@@ -86,7 +86,7 @@ def disturb(rig: Rig, **settings: float) -> str:
 
 
 def jump(rig: Rig, **settings: float) -> str:
-    """A clock jumps, and stays so."""
+    """Let a clock jump permanently."""
     rig.mark("begin")
     rig.set_network(**settings)
     rig.watch(LASTS)
@@ -95,7 +95,7 @@ def jump(rig: Rig, **settings: float) -> str:
 
 
 def describe(rig: Rig, urdf: str) -> str:
-    """Another robot on the latched topic robot_description."""
+    """Publish another robot on the latched topic robot_description."""
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     publisher = rig.node.create_publisher(String, "robot_description", latched)
     rig.wait(lambda: publisher.get_subscription_count() >= 2, "both nodes to listen")

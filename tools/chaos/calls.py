@@ -1,4 +1,4 @@
-"""A process that calls a service as fast as it can, with what it must refuse or what changes nothing."""
+"""Process that calls a service as fast as possible, with requests that must be refused or have no effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def request_for(service: str) -> tuple[Any, Any]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.chaos.calls", description=__doc__)
     parser.add_argument("service")
     parser.add_argument("--seconds", type=float, default=3.0, help="(default: %(default)g)")
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
     executor.add_node(node)
     client = node.create_client(kind, options.service)
     if not client.wait_for_service(PATIENCE):
-        raise SystemExit(f"nobody serves {options.service}")
+        raise SystemExit(f"{options.service} has no server")
     answers: list[float] = []
     print("begin", flush=True)
     count, begin = 0, time.monotonic()

@@ -1,4 +1,4 @@
-"""The faults: what is broken, and in which rig."""
+"""List of faults, and the setup of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools.chaos.rig import CONTROLLER, PLANT, RATE
 
 
 class Fault(NamedTuple):
-    """A row of the table; ``controller`` and ``plant`` are parameters beside those of every rig."""
+    """Row of the table; ``controller`` and ``plant`` are parameters in addition to those of every setup."""
 
     title: str
     breaking: Breaking
@@ -46,7 +46,7 @@ CALLED = ("computed_torque_node/clear_fault", "computed_torque_node/set_paramete
 def _floods() -> Iterator[Fault]:
     for name, topics in FLOODED.items():
         for topic, kind in topics.items():
-            # Behind the network what plant and controller really send is on other topics, and can be told from junk.
+            # With the network in between, plant and controller publish on other topics, separate from the junk.
             apart = topic in ("joint_states", "effort_commands")
             title = f"50 kHz of junk on {_private(topic)} of the {name}"
             breaking = partial(flood, {topic: kind}, name)
@@ -66,7 +66,7 @@ def _private(name: str) -> str:
 
 
 def _simulated(title: str, breaking: Breaking) -> Fault:
-    """A fault of /clock alone, which sets the pace of the controller here."""
+    """Return a fault of /clock alone, which triggers the controller's cycles here."""
     plant = {"use_sim_time": True, "publish_clock": True}
     controller = {"use_sim_time": True, "update_rate": RATE / 2.0}
     return Fault(f"{title} (use_sim_time, update_rate)", breaking, True, controller, plant)

@@ -1,4 +1,4 @@
-"""From what was heard to what the arm did, and when its torque was safe."""
+"""Reaction of the arm, computed from the received messages, and the time until its torque was safe."""
 
 from __future__ import annotations
 
@@ -13,35 +13,34 @@ from robot_dynamics_ros import RobotModel
 from tools.chaos.record import Joints, efforts, joints
 from tools.chaos.rig import COMMAND_TIMEOUT, RATE, Rig
 
-NEAR = 1e-6  # Nm: an effort is the one that was expected
-ANSWERED_STATES = 5  # the last so many states that a command may answer
+NEAR = 1e-6  # Nm, tolerance of expected efforts
+ANSWERED_STATES = 5  # number of last states for which a command may be
 BRAKES = "silent: the motors' watchdog brakes"
 
 
 class Figures(NamedTuple):
-    """One fault in numbers; nan where there is nothing to say. Times in s, angles in rad.
+    """Results of one fault; NaN if not applicable. Times in s, angles in rad.
 
     Attributes
     ----------
     modes
-        Modes and causes that the controller went through, in order, from the fault on; BRAKES where commands were
-        missing for longer than the motors wait.
+        Modes and causes of the controller, in order, from the fault on; BRAKES if commands were missing for longer
+        than the timeout of the motors.
     safe
-        From the last command of the law to the first torque that is not the law's: it carries the arm, is zero, or the
-        brakes are on.
+        Time from the last command of the law to the first safe torque: gravity compensation, zero, or brakes on.
     off
-        The furthest that a joint was from where it should be, until the controller followed again.
+        Largest distance of a joint from its desired position until the controller follows again.
     fastest
-        The largest joint velocity meanwhile.
+        Largest joint velocity in this time.
     gap
-        The longest time without a command while the fault lasted.
+        Longest time without a command during the fault.
     recovered
-        From the end of the fault until the controller was active again; 0 where it was all the while, infinite where it
-        never was.
+        Time from the end of the fault until the controller was active again; 0 if it was active all the time, infinite
+        if it never was.
     answered
-        Share of the states during the fault that got a command.
+        Share of the states during the fault for which a command was received.
     wrong
-        How many efforts of the whole run were not finite or beyond the limits.
+        Number of efforts in the whole run that were not finite or beyond the limits.
     """
 
     modes: tuple[str, ...]
@@ -55,7 +54,7 @@ class Figures(NamedTuple):
 
 
 def figures(rig: Rig) -> Figures:
-    """Measure a run whose marks are set."""
+    """Return the results of a run whose marks are set."""
     begin, end, active = (rig.marks[name] for name in ("begin", "end", "active"))
     until = rig.marks.get("arm_lost", active)
     model, names = rig.model, rig.model.joint_names
@@ -88,7 +87,7 @@ def _modes(rig: Rig, begin: float) -> tuple[str, ...]:
 
 
 def _safe(model: RobotModel, states: Joints, effort: Floats, times: Floats, begin: float) -> float:
-    """From the last command of the law to the first that holds or lets go, or the first state with the brakes on."""
+    """Return the time from the last command of the law to the first safe one, or the first state with brakes on."""
     moments = [states.times[k] for k in np.flatnonzero((states.times >= begin) & ~states.velocity.any(axis=1))[:1]]
     for k in np.flatnonzero(times >= begin):
         last = np.searchsorted(states.times, times[k])
@@ -102,7 +101,7 @@ def _safe(model: RobotModel, states: Joints, effort: Floats, times: Floats, begi
 
 
 def is_safe(model: RobotModel, states: Joints, which: slice, effort: Floats) -> bool:
-    """Whether an effort (n,) carries the arm at one of these states, damps its motion beside that, or is zero."""
+    """Return True if an effort (n,) compensates gravity at one of these states, with damping, or is zero."""
     if not effort.any():
         return True
     for q, qd in zip(states.position[which], states.velocity[which], strict=True):
@@ -115,12 +114,12 @@ def is_safe(model: RobotModel, states: Joints, which: slice, effort: Floats) -> 
 
 
 def limits(model: RobotModel) -> Floats:
-    """Effort limits (n,), Nm."""
+    """Return the effort limits (n,), Nm."""
     return np.asarray(model.effort_limits, dtype=np.float64)
 
 
 def _off(states: Joints, commands: Joints, begin: float, until: float) -> float:
-    """Distance from the position that was wanted last, rad; what was wanted at first where nothing is."""
+    """Return the largest distance (rad) from the last desired position; before the first one, from the first."""
     which = _within(states.times, begin, until)
     if not which.size or not len(commands.times):
         return math.nan
@@ -133,13 +132,13 @@ def _with_ends(times: Floats, begin: float, end: float) -> Floats:
 
 
 def is_silent(states: Floats, commands: Floats, begin: float, end: float) -> bool:
-    """Whether motors that were alive, as their states tell, had no command for longer than they wait."""
+    """Return True if motors that published states received no command for longer than their timeout."""
     times = _with_ends(commands, begin, end)
     return any(_within(states, a + COMMAND_TIMEOUT, b).size > 0 for a, b in itertools.pairwise(times))
 
 
 def _recovered(rig: Rig, end: float, active: float) -> float:
-    """The controller is active again; what it said last before the end of the fault may already be that."""
+    """Return the time until the controller is active again, also if its last report before the end is active."""
     if "given_up" in rig.marks:
         return math.inf
     if "restarted" not in rig.marks and all(r.mode == "active" for r in rig.reports if r.time >= rig.marks["begin"]):

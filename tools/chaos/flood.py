@@ -1,4 +1,4 @@
-"""A process that sends junk on topics, as fast as asked or as it can; then it says how many messages that were."""
+"""Process that publishes junk at a given rate or as fast as possible, and prints the number of messages."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ MATCHED = 10.0  # s to find a receiver
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.chaos.flood", description=__doc__)
     parser.add_argument("topics", nargs="+", metavar="TOPIC=TYPE", help="such as a=sensor_msgs/msg/JointState")
-    parser.add_argument("--joints", nargs="+", default=["joint1"], help="of the robot that listens")
-    parser.add_argument("--rate", type=float, default=50_000.0, help="messages a second on each (default: %(default)g)")
+    parser.add_argument("--joints", nargs="+", default=["joint1"], help="joint names of the receiving robot")
+    parser.add_argument(
+        "--rate", type=float, default=50_000.0, help="messages per second on each topic (default: %(default)g)"
+    )
     parser.add_argument("--seconds", type=float, default=3.0, help="(default: %(default)g)")
     options = parser.parse_args(arguments)
     rclpy.init(args=[])
@@ -39,9 +41,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _prepared(node: Node, topic: str, kind: str, joints: list[str]) -> tuple[Publisher, list[bytes]]:
-    """A publisher that is connected, and what it can send."""
+    """Return a connected publisher and the messages that it can send."""
     message_type = message_class(kind)
-    # robot_description is heard from publishers that keep it only.
+    # robot_description is only received from latched publishers.
     durability = DurabilityPolicy.TRANSIENT_LOCAL if topic.endswith("robot_description") else None
     qos = QoSProfile(depth=10) if durability is None else QoSProfile(depth=1, durability=durability)
     publisher = node.create_publisher(message_type, topic, qos)
@@ -52,7 +54,7 @@ def _prepared(node: Node, topic: str, kind: str, joints: list[str]) -> tuple[Pub
 
 
 def _can_be_sent(publisher: Publisher, data: bytes) -> bool:
-    """Whether the middleware takes it: messages of a type of one size may not be longer."""
+    """Return True if the middleware accepts the message; types of fixed size have a maximum length."""
     try:
         publisher.publish(data)
     except RuntimeError:  # rclpy's RCLError is one

@@ -1,4 +1,4 @@
-"""Junk on topics and services, and what became of the process that got it."""
+"""Junk on topics and services, and the effect on the receiving process."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from trajectory_msgs.msg import JointTrajectory
 from tools.chaos.recording import JOINT_STATES, RECORDED, kept, start_recorder, stop_recorder
 from tools.chaos.rig import NODES, RECORDER, TRAJECTORY, TRAJECTORY_TOPIC, Rig
 
-JUNK_TOPIC = "flooded"  # a recorded topic that nobody else has
+JUNK_TOPIC = "flooded"  # a recorded topic without other publishers
 
 
 def flood(topics: Mapping[str, str], name: str, rig: Rig, rate: float = 50_000.0, seconds: float = 3.0) -> str:
-    """Junk on topics, at a rate (Hz) on each for so long (s); returns the rate that it was."""
+    """Publish junk on topics at ``rate`` (Hz) each for ``seconds``; return the measured rate as text."""
     pairs = [f"{topic}={kind}" for topic, kind in topics.items()]
     how = ["--rate", str(rate), "--seconds", str(seconds), "--joints", *rig.model.joint_names]
     return _send(rig, name, "tools.chaos.flood", *pairs, *how)
 
 
 def call(service: str, name: str, rig: Rig) -> str:
-    """Calls of a service, as fast as one client can make them; returns the rate."""
+    """Call a service as fast as one client can; return the rate as text."""
     return _send(rig, name, "tools.chaos.calls", service)
 
 
 def flood_recorder(rig: Rig) -> str:
-    """Junk on one of the topics that are recorded; then the recorder ends in order."""
+    """Publish junk on a recorded topic, then stop the recorder with SIGINT."""
     kind = "sensor_msgs/msg/JointState"
     publisher = rig.node.create_publisher(JointState, JUNK_TOPIC, QoSProfile(depth=10))
     bag = start_recorder(rig, [*RECORDED, f"/{JUNK_TOPIC}"])
@@ -48,7 +48,7 @@ def flood_recorder(rig: Rig) -> str:
 
 
 def flood_trajectory_node(rig: Rig) -> str:
-    """Junk on the joint_states of a trajectory_node, which waits for them; then real states, and somebody to listen."""
+    """Publish junk on joint_states of a waiting trajectory_node, then real states, and subscribe."""
     parameters = {
         "trajectory.kind": "point_to_point",
         "trajectory.center": [float(q) for q in rig.ready],
@@ -59,18 +59,18 @@ def flood_trajectory_node(rig: Rig) -> str:
     rig.wait(lambda: "waiting for joint_states" in started.log.read_text(), "trajectory_node")
     reported = flood({"flooded/joint_states": "sensor_msgs/msg/JointState"}, TRAJECTORY, rig)
     states = rig.node.create_publisher(JointState, "flooded/joint_states", QoSProfile(depth=10))
-    hand_on = rig.node.create_subscription(JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True)
+    forwarded = rig.node.create_subscription(JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True)
     first: list[JointTrajectory] = []
     latecomer = rig.latecomer("latecomer")
     latecomer.create_subscription(JointTrajectory, TRAJECTORY_TOPIC, first.append, QoSProfile(depth=5))
     rig.wait(lambda: first and started.process.poll() is not None, "trajectory_node to send its trajectory")
-    rig.node.destroy_subscription(hand_on)
+    rig.node.destroy_subscription(forwarded)
     away = np.abs(np.array(first[0].points[0].positions) - rig.position).max()
     return f"{reported}; then it sent its trajectory, whose first point was {1e3 * away:.3g} mrad from the arm"
 
 
 def _send(rig: Rig, name: str, module: str, *arguments: str) -> str:
-    """Run a sender to its end; the fault lasts as long."""
+    """Run a sender to its end, which is the end of the fault."""
     before = rig.processes[name].memory()
     log = rig.folder / "flood.log"
     with log.open("w") as file:

@@ -1,7 +1,6 @@
-"""Messages that nobody should send, a few hundred for each type: random bytes, and well-formed ones that make no sense.
+"""Invalid messages, a few hundred for each type: random bytes, and well-formed messages with invalid content.
 
-None of them, well-formed, is what its receiver is allowed to obey: a message that is right says what the arm shall do,
-whoever sends it.
+Well-formed messages must not be valid commands, because a receiver has to execute valid commands from any sender.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ COUNT = 100  # of each sort
 
 
 def pool(kind: Any, names: Sequence[str], seed: int = 0) -> list[bytes]:
-    """Messages of a type, for a robot with these joints: half random bytes, half well-formed."""
+    """Return messages of a type for a robot with these joints: half random bytes, half well-formed."""
     chance = random.Random(seed)
     absurd = [serialize_message(_ABSURD[kind](chance, names)) for _ in range(COUNT)]
     noise = [LITTLE_ENDIAN + chance.randbytes(chance.choice((12, 60, 300))) for _ in range(COUNT // 2)]
@@ -36,7 +35,7 @@ def pool(kind: Any, names: Sequence[str], seed: int = 0) -> list[bytes]:
 
 
 def _states(chance: random.Random, names: Sequence[str]) -> JointState:
-    """A number that is none among the positions, too few of them, or joints of another robot."""
+    """Return states with a position that is not finite, too few positions, or joints of another robot."""
     message, sort = JointState(), chance.randrange(4)
     message.header.stamp.sec = chance.choice((0, -1, 2**31 - 1))
     message.name = ["joint"] if sort == 0 else list(names)
@@ -48,7 +47,7 @@ def _states(chance: random.Random, names: Sequence[str]) -> JointState:
 
 
 def _trajectory(chance: random.Random, names: Sequence[str]) -> JointTrajectory:
-    """Numbers that are none, times that go back, joints of another robot, or no points."""
+    """Return trajectories with values that are not finite, decreasing times, other joints, or no points."""
     message, sort = JointTrajectory(), chance.randrange(4)
     message.joint_names = ["joint"] * 3 if sort == 0 else list(names)
     for seconds in () if sort == 1 else (2, 1):
@@ -64,7 +63,7 @@ def _speed(chance: random.Random, names: Sequence[str]) -> Float64:
 
 
 def _payload(chance: random.Random, names: Sequence[str]) -> InertiaStamped:
-    """A mass that is none, or a body that cannot be; on no link of the robot."""
+    """Return payloads with an invalid mass or inertia, on a link that the robot does not have."""
     message = InertiaStamped()
     message.header.frame_id = chance.choice((*TEXTS, "panda_link7"))
     message.inertia.m = chance.choice((*NUMBERS[:3], -1.0))
@@ -86,7 +85,7 @@ def _target(kind: Any) -> Callable[[random.Random, Sequence[str]], Any]:
 
 
 def _efforts(chance: random.Random, names: Sequence[str]) -> Float64MultiArray:
-    """Too many or too few, or one of them no number."""
+    """Return efforts with too many or too few values, or one that is not finite."""
     count = chance.choice((0, 1, len(names) - 1, len(names), len(names) + 1, 1000))
     data = [chance.uniform(-1.0, 1.0) for _ in range(count)]
     if count == len(names):
@@ -102,7 +101,7 @@ def _wrench(chance: random.Random, names: Sequence[str]) -> WrenchStamped:
 
 
 def _time(chance: random.Random, names: Sequence[str]) -> Clock:
-    """A time before 1970, or what a sender makes of one."""
+    """Return a time before 1970, or its wrapped value."""
     message = Clock()
     message.clock.sec, message.clock.nanosec = -chance.randrange(1, 2**31), chance.randrange(2**32)
     return message

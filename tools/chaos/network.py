@@ -1,7 +1,7 @@
-"""A bad network between plant and controller, as a process of its own.
+"""Simulated bad network between plant and controller, a process of its own.
 
-Hands joint_states, effort_commands and /clock on as bytes. What it does to them can be changed while it runs, by its
-parameters: see ``SETTINGS``.
+It forwards joint_states, effort_commands and /clock as bytes. Parameters change its behaviour at run time, see
+``SETTINGS``.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 
 SETTINGS = {
     "delay": 0.0,  # s, of each message
-    "jitter": 0.0,  # s at most beside the delay; the order stays
+    "jitter": 0.0,  # s, largest additional delay; the order is kept
     "dropped": 0.0,  # share of the messages
-    "doubled": 0.0,  # share that comes again KEPT_BACK later
-    "reordered": 0.0,  # share that comes KEPT_BACK late, behind those that follow
+    "doubled": 0.0,  # share that is repeated after KEPT_BACK
+    "reordered": 0.0,  # share that is delayed by KEPT_BACK, out of order
     "stamp_offset": 0.0,  # s added to the stamps of joint_states
     "clock_offset": 0.0,  # s added to the times of /clock
-    "clock_stopped": 0.0,  # not 0: /clock stands still
+    "clock_stopped": 0.0,  # not 0: /clock is not forwarded
 }
 KEPT_BACK = 0.01  # s: five periods of 500 Hz
-STARTED = 100.0  # s: what /clock tells when the plant starts, so that it can jump back
+STARTED = 100.0  # s, time on /clock when the plant starts, so that it can jump back
 FROM_PLANT, FROM_CONTROLLER, PLANT_CLOCK = "plant/joint_states", "controller/effort_commands", "plant/clock"
 
 _STAMP = struct.Struct("<iI")
@@ -42,14 +42,14 @@ _HEADER = 4
 
 
 class Line:
-    """When each message of one direction arrives; times are seconds of one clock."""
+    """Arrival times of the messages of one direction, in seconds of one clock."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self._last = 0.0
 
     def arrivals(self, now: float, settings: dict[str, float]) -> list[float]:
-        """When a message that is sent ``now`` arrives: never, once or twice."""
+        """Return the arrival times of a message that is sent at ``now``: none, one or two."""
         chance = self._random.random
         if chance() < settings["dropped"]:
             return []
@@ -60,14 +60,14 @@ class Line:
 
 
 def shifted(data: bytes, seconds: float) -> bytes:
-    """A little-endian message that begins with a time, as one with a header does, moved by so many seconds."""
+    """Return a little-endian message that begins with a time or a header, with the time shifted by ``seconds``."""
     sec, nanosec = _STAMP.unpack_from(data, _HEADER)
     at = sec * 1_000_000_000 + nanosec + round(seconds * 1e9)
     return data[:_HEADER] + _STAMP.pack(*divmod(at, 1_000_000_000)) + data[_HEADER + _STAMP.size :]
 
 
 class NetworkNode(NodeProgram):
-    """Takes what plant and controller publish, and gives it to the other one later, twice, or not at all."""
+    """Node that forwards the messages of plant and controller late, twice, or not at all."""
 
     def __init__(self) -> None:
         super().__init__("network")
@@ -85,7 +85,7 @@ class NetworkNode(NodeProgram):
         self._sender.start()
 
     def _connect_clock(self) -> None:
-        """Hand /clock on, which comes at once, changed, or not at all."""
+        """Forward /clock at once, changed, or not at all."""
         publisher = self.create_publisher(Clock, "/clock", QoSProfile(depth=1))
 
         def receive(data: bytes) -> None:
@@ -117,7 +117,7 @@ class NetworkNode(NodeProgram):
             self._changed.notify()
 
     def _send(self) -> None:
-        """Publish what is due, in a thread of its own, so that timers' periods do not count."""
+        """Publish messages that are due, in a thread of its own, independent of timer periods."""
         while not self.done:
             with self._changed:
                 wait = self._queue[0][0] - time.monotonic() if self._queue else 0.1
@@ -132,7 +132,7 @@ class NetworkNode(NodeProgram):
         return SetParametersResult(successful=True)
 
     def close(self) -> None:
-        """End the sender."""
+        """Stop the sender."""
         self.done = True
         self._sender.join()
 

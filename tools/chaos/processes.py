@@ -1,4 +1,4 @@
-"""The processes that are broken on purpose, and what they take of the machine (Linux)."""
+"""Processes under test, and their use of memory and file descriptors (Linux)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from robot_dynamics_ros.cli.processes import NodeProcess
 
 
 class Process(NodeProcess):
-    """A node's module as a process; its parameters and its log are files in ``folder``."""
+    """Node module as a process; its parameters and log are files in ``folder``."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class Process(NodeProcess):
         remaps: Sequence[str] = (),
         around: Sequence[str] = (),
     ) -> None:
-        """``remaps``: ROS arguments such as ``joint_states:=plant/joint_states``; ``around``: what runs it."""
+        """``remaps``: ROS arguments such as ``joint_states:=plant/joint_states``; ``around``: command that runs it."""
         name = module.rpartition(".")[2]
         number = len(list(folder.glob(f"{name}*.log")))
         log = folder / f"{name}{number or ''}.log"
@@ -36,19 +36,19 @@ class Process(NodeProcess):
 
     @property
     def number(self) -> int:
-        """The process's number."""
+        """Process ID."""
         return self.process.pid
 
     def memory(self) -> float:
-        """Resident memory in MB; nan where the process has ended."""
+        """Return the resident memory (MB); NaN if the process has ended."""
         return resident(self.number) if self.process.poll() is None else float("nan")
 
     def descriptors(self) -> int:
-        """How many file descriptors it has open."""
+        """Return the number of open file descriptors."""
         return len(os.listdir(f"/proc/{self.number}/fd"))
 
 
 def resident(number: int) -> float:
-    """Resident memory (MB) of a process."""
+    """Return the resident memory (MB) of a process."""
     pages = int(Path(f"/proc/{number}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") * 1e-6

@@ -1,4 +1,4 @@
-"""What was heard of plant and controller, with the time of arrival on a steady clock."""
+"""Received messages of plant and controller, with times of reception on a steady clock."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from robot_dynamics_ros.messages.joint_state import JointStateReader
 
 
 class Received:
-    """Messages of one topic as bytes; times are seconds of time.monotonic."""
+    """Serialized messages of one topic; times are seconds of time.monotonic."""
 
     def __init__(self) -> None:
         self.times = array("d")
         self.messages: list[bytes] = []
 
     def add(self, at: float, data: bytes) -> None:
-        """Take a message that came at a time."""
+        """Add a message that was received at a time."""
         self.times.append(at)
         self.messages.append(data)
 
@@ -29,7 +29,7 @@ class Received:
 
 
 class Joints(NamedTuple):
-    """Messages of joints in the order of arrival: times (T,), stamps (T,), s; and numbers (T, n)."""
+    """Joint messages in order of reception: times (T,), stamps (T,), s, and values (T, n)."""
 
     times: Floats
     stamps: Floats
@@ -39,7 +39,7 @@ class Joints(NamedTuple):
 
 
 def joints(received: Received, names: Sequence[str]) -> Joints:
-    """Read JointState messages."""
+    """Return deserialized JointState messages."""
     reader = JointStateReader(names)
     samples = [reader.read(data) for data in received.messages]
     empty = np.zeros((0, len(names)))
@@ -52,13 +52,13 @@ def joints(received: Received, names: Sequence[str]) -> Joints:
 
 
 def efforts(received: Received, n: int) -> Floats:
-    """Read Float64MultiArray messages of n numbers without dimensions, (T, n)."""
+    """Return the values (T, n) of Float64MultiArray messages with n numbers and no dimensions."""
     rows = [np.frombuffer(data, "<f8", n, len(data) - 8 * n) for data in received.messages]
     return np.array(rows) if rows else np.zeros((0, n))
 
 
 class Report(NamedTuple):
-    """What the controller said on /diagnostics at a time: the mode, that before (nothing: no change), the cause."""
+    """Report of the controller on /diagnostics: time, mode, previous mode (empty: no change), and cause."""
 
     time: float
     mode: str

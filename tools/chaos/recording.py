@@ -1,4 +1,4 @@
-"""What is done to a recorder, and what is in its bag afterwards."""
+"""Faults of a recorder, and the content of its bag afterwards."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ _SMALL_DISK = ("unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT)
 
 
 class Kept(NamedTuple):
-    """What is in a bag.
+    """Content of a bag.
 
     Attributes
     ----------
     counts
-        How many messages of each topic.
+        Number of messages of each topic.
     states
-        Of each state that was sent, from the first one in the bag on: when it came (s), and whether the bag has it.
+        For each published state, from the first one in the bag on: time of reception (s), True if it is in the bag.
     """
 
     counts: Counter[str]
     states: Sequence[tuple[float, bool]]
 
     def lost(self, since: float, until: float) -> tuple[int, int]:
-        """How many states of this time are lost, and how many there were."""
+        """Return the number of lost states in this time, and the number of all."""
         found = [there for at, there in self.states if since <= at <= until]
         return found.count(False), len(found)
 
 
 def start_recorder(rig: Rig, topics: Sequence[str] = RECORDED, disk: Path | None = None) -> Path:
-    """Let a recorder record, and wait until it has some seconds of it and the arm follows; returns the bag.
+    """Start a recorder and wait until it has recorded for some seconds and the arm follows; return the bag.
 
-    ``disk`` is a folder that becomes a small disk, which only the recorder sees.
+    ``disk`` is a folder on which a small disk is mounted that only the recorder sees.
     """
     bag = (disk or rig.folder) / "bag"
     around = () if disk is None else (*_SMALL_DISK, str(disk))
@@ -65,13 +65,13 @@ def start_recorder(rig: Rig, topics: Sequence[str] = RECORDED, disk: Path | None
 
 
 def stop_recorder(rig: Rig) -> None:
-    """End it as Ctrl-C does."""
+    """Stop the recorder with SIGINT."""
     rig.signal(RECORDER, signal.SIGINT)
     rig.wait(lambda: rig.processes[RECORDER].process.poll() is not None, "the recorder to end")
 
 
 def kill_recorder(rig: Rig) -> str:
-    """Kill -9 the recorder, and read what it leaves."""
+    """Kill the recorder with SIGKILL and read its bag."""
     bag = start_recorder(rig)
     killed = rig.mark("begin")
     rig.signal(RECORDER, signal.SIGKILL)
@@ -81,7 +81,7 @@ def kill_recorder(rig: Rig) -> str:
 
 
 def pause_recorder(rig: Rig) -> str:
-    """The recorder stands still for a while, goes on, and ends in order."""
+    """Stop the recorder with SIGSTOP, continue it, and end it with SIGINT."""
     bag = start_recorder(rig)
     rig.mark("begin")
     rig.signal(RECORDER, signal.SIGSTOP)
@@ -98,7 +98,7 @@ def pause_recorder(rig: Rig) -> str:
 
 
 def fill_disk(rig: Rig) -> str:
-    """Somebody fills the disk that a recorder writes to; where no disk can be made, its files may grow no more."""
+    """Fill the recorder's disk; if no disk can be mounted, limit the size of its files."""
     disk = rig.folder / "disk"
     disk.mkdir()
     if not has_small_disks(disk):
@@ -108,7 +108,7 @@ def fill_disk(rig: Rig) -> str:
         resource.prlimit(rig.processes[RECORDER].number, resource.RLIMIT_FSIZE, (limit, limit))
         return f"RLIMIT_FSIZE; {_give_up(rig, bag, full)}"
     start_recorder(rig, disk=disk)
-    # Through the process: its disk is not to be seen from here, and gone with it unless it is open.
+    # By /proc of the recorder: its disk is not visible here and disappears with it unless a file is open.
     inside = os.open(f"/proc/{rig.processes[RECORDER].number}/root{disk}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         seen = Path(f"/proc/self/fd/{inside}")
@@ -119,7 +119,7 @@ def fill_disk(rig: Rig) -> str:
 
 
 def _give_up(rig: Rig, bag: Path, full: float) -> str:
-    """Wait for the recorder to end; return what it says and what it leaves."""
+    """Wait for the recorder to end; return its message and the content of the bag."""
     recorder = rig.processes[RECORDER]
     rig.wait(lambda: recorder.process.poll() is not None, "the recorder to see it", 30.0)
     rig.mark("end")
@@ -128,14 +128,14 @@ def _give_up(rig: Rig, bag: Path, full: float) -> str:
 
 
 def has_small_disks(folder: Path) -> bool:
-    """Whether this machine lets one make a disk for one process (user namespaces; containers often forbid them)."""
+    """Return True if this machine permits to mount a disk for one process (user namespaces)."""
     if shutil.which("unshare") is None:
         return False
     return subprocess.run([*_SMALL_DISK, str(folder), "true"], capture_output=True, check=False).returncode == 0
 
 
 def _fill(file: Path) -> None:
-    """Take all room that is left."""
+    """Use all space that is left."""
     with file.open("wb", buffering=0) as other:
         try:
             while True:
@@ -145,7 +145,7 @@ def _fill(file: Path) -> None:
 
 
 def kept(rig: Rig, bag: Path) -> Kept:
-    """Compare what a bag has with what was sent."""
+    """Compare the content of a bag with the published states."""
     counts: Counter[str] = Counter()
     stamps = set()
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A simulated Panda under its controller, each a process, and this process beside them that listens and breaks."""
+"""Test setup: a simulated Panda, its controller, and this process, which records messages and injects faults."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
 NODES = "robot_dynamics_ros.nodes."
 ROBOT = "panda"
 RATE = 500.0  # states a second, and commands: each state is answered
-STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1  # s: the controller's patience, and the motors'
+STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1  # s, timeouts of the controller and of the motors
 AMPLITUDE, SWING = 0.1, 4.0  # rad, s
-SWUNG = 1.0  # s, until it is fast
+SWUNG = 1.0  # s, time until the motion is fast
 PATIENCE = 120.0  # s; a loaded machine compiles in the first start
 
 SAFETY: Mapping[str, object] = {
@@ -61,14 +61,14 @@ WATCHDOG: Mapping[str, object] = {
 
 
 class Rig:
-    """Context manager: a ROS graph of its own; everything that is said there is kept with its time of arrival.
+    """Context manager with a ROS graph of its own that records all messages with their times of reception.
 
     Attributes
     ----------
     states, efforts, commands
-        joint_states as the plant sends them, effort_commands as the controller sends them, ~/command_states.
+        joint_states of the plant, effort_commands of the controller, ~/command_states.
     marks
-        Times (time.monotonic) of what the fault did: "begin", "end" and others.
+        Times (time.monotonic) of events of the fault: "begin", "end" and others.
     exits
         Exit codes of the processes that have ended, in order.
     """
@@ -81,7 +81,7 @@ class Rig:
         controller: Mapping[str, object] | None = None,
         plant: Mapping[str, object] | None = None,
     ) -> None:
-        """``network``: whether a bad one can stand between them; then parameters beside ``SAFETY``, ``WATCHDOG``."""
+        """``network`` is True to insert a bad network; parameters are added to ``SAFETY`` and ``WATCHDOG``."""
         self.folder = folder
         self._has_network = network
         file = find_resource("config", f"{ROBOT}.yaml")
@@ -140,7 +140,7 @@ class Rig:
         for process in self._group.members:
             if process.process.poll() is None:
                 process.process.send_signal(signal.SIGCONT)
-        self._group.__exit__(RuntimeError, None, None)  # exit codes are figures here, and raise nothing
+        self._group.__exit__(RuntimeError, None, None)  # exit codes are results here, not errors
         self.exits += [(process.name, process.process.returncode) for process in self._group.members]
         self._executor.shutdown()
         rclpy.try_shutdown()
@@ -177,14 +177,14 @@ class Rig:
         remaps: tuple[str, ...] = (),
         around: tuple[str, ...] = (),
     ) -> Process:
-        """Start a process under a name; arguments as ``Process``."""
+        """Start a process under a name, with the arguments of ``Process``."""
         process = Process(module, self.folder, self.environment, parameters, remaps, around)
         self.processes[name] = process
         self._group.add(process)
         return process
 
     def restart(self, name: str) -> None:
-        """Start plant or controller, the first time or again."""
+        """Start plant or controller, for the first time or again."""
         if name == PLANT:
             remaps = (f"joint_states:={FROM_PLANT}", f"/clock:={PLANT_CLOCK}") if self._has_network else ()
             self.start(PLANT, NODES + "simulation_node", self._parameters[PLANT], remaps)
@@ -193,7 +193,7 @@ class Rig:
             self.start(CONTROLLER, NODES + "computed_torque_node", self._parameters[CONTROLLER], remaps)
 
     def signal(self, name: str, number: signal.Signals) -> None:
-        """Send a signal to a process; a killed one is waited for."""
+        """Send a signal to a process; after SIGKILL wait for its end."""
         process = self.processes[name]
         process.process.send_signal(number)
         if number == signal.SIGKILL:
@@ -204,54 +204,54 @@ class Rig:
     # Time
 
     def mark(self, what: str) -> float:
-        """Note that something happens now."""
+        """Record the time of an event."""
         self.marks[what] = time.monotonic()
         return self.marks[what]
 
     def watch(self, seconds: float) -> None:
-        """Listen for a while."""
+        """Receive messages for a time (s)."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
 
     def wait(self, true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-        """Listen until something is true; RobotDynamicsError with the logs where it does not come."""
+        """Receive messages until ``true()`` holds; RobotDynamicsError with the logs after a timeout."""
         deadline = time.monotonic() + seconds
         while not true():
             if time.monotonic() > deadline:
                 logs = "\n".join(f"{member.name}: {member.tail()}" for member in self._group.members)
-                raise RobotDynamicsError(f"waited {seconds:g} s for {what}. Cure: see what the nodes say:\n{logs}")
+                raise RobotDynamicsError(f"waited {seconds:g} s for {what}. Cure: see the logs of the nodes:\n{logs}")
             self._executor.spin_once(timeout_sec=0.02)
 
     # The arm
 
     @property
     def active(self) -> bool:
-        """Whether the last that the controller said is that its law is at work, and it still commands."""
+        """True if the controller's last report is active, and it still publishes commands."""
         fresh = len(self.efforts) > 0 and time.monotonic() - self.efforts.times[-1] < 0.5
         return fresh and bool(self.reports) and self.reports[-1].mode == "active"
 
     @property
     def position(self) -> Floats:
-        """Where the joints were last, (n,), rad."""
+        """Last measured position (n,), rad."""
         sample = self._reader.read(self.states.messages[-1])
         assert sample is not None
         return sample.q
 
     def swing(self, start: Floats) -> None:
-        """Send the swing: every joint towards the middle of its range and back, from where the arm is (n,)."""
+        """Send the swing: each joint moves towards the middle of its range and back, from the position (n,)."""
         w, times = 2.0 * math.pi / SWING, np.linspace(0.0, 10.0 * SWING, 201)[1:]
         middle = (self.model.position_lower + self.model.position_upper) / 2.0
         amplitude = AMPLITUDE * np.where(start > middle, -1.0, 1.0)
         q = start + np.outer(1.0 - np.cos(w * times), amplitude)
         velocity = w * np.outer(np.sin(w * times), amplitude)
-        velocity[-1] = 0.0  # not to rounding errors
+        velocity[-1] = 0.0  # exactly, without rounding errors
         acceleration = w**2 * np.outer(np.cos(w * times), amplitude)
         points = TrajectoryPoints(self.model.joint_names, times, q, velocity, acceleration)
         self._trajectories.publish(trajectory_message(points))
 
     def await_following(self, after: str, patience: float = PATIENCE) -> None:
-        """Wait until the controller is active, send it the swing, and wait until it follows that."""
+        """Wait until the controller is active, send it the swing, and wait until it follows it."""
         self.wait(lambda: self.active and self.states.messages, f"the controller to be active after {after}", patience)
         self.mark("active")
         self.wait(self._trajectories.get_subscription_count, f"the controller to listen after {after}")
@@ -267,16 +267,16 @@ class Rig:
         self.mark("following")
 
     def set_network(self, **settings: float) -> None:
-        """Change what the network does to messages, see network.SETTINGS."""
+        """Change the network's settings, see network.SETTINGS."""
         self.set_parameters("network", {name: float(value) for name, value in settings.items()})
 
     def set_parameters(self, node: str, values: Mapping[str, object]) -> None:
-        """Change parameters of a node."""
+        """Set parameters of a node."""
         changes = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
         self.call(SetParameters, f"{node}/set_parameters", SetParameters.Request(parameters=changes))
 
     def call(self, kind: Any, service: str, request: Any) -> Any:
-        """Call a service and return its answer."""
+        """Call a service and return its response."""
         client = self.node.create_client(kind, service)
         self.wait(client.service_is_ready, service)
         future = client.call_async(request)
@@ -285,7 +285,7 @@ class Rig:
         return future.result()
 
     def latecomer(self, name: str) -> Node:
-        """Another node, which listens from now on."""
+        """Return another node, which is spun from now on."""
         node = rclpy.create_node(name)
         self._executor.add_node(node)
         return node

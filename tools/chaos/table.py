@@ -1,4 +1,4 @@
-"""The faults and what came of them as a Markdown table."""
+"""Faults and their results as a Markdown table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.chaos.figures import Figures
 
 
 class Outcome(NamedTuple):
-    """A fault's row: its figures, what else there was to say, and the processes' exit codes at the end."""
+    """Result of a fault: its figures, further text, and the exit codes of the processes."""
 
     title: str
     figures: Figures
@@ -32,7 +32,7 @@ HEAD = [
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """One row a fault, and what else there was to say of it below."""
+    """Return a table with a row for each fault, and further text below."""
     rows = [HEAD]
     for outcome in outcomes:
         f = outcome.figures
@@ -53,7 +53,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
-    """Two sentences on what must never be."""
+    """Return two sentences on results that must never occur."""
     wrong = sum(outcome.figures.wrong for outcome in outcomes)
     failed = [f"{name} with {code} ({outcome.title})" for outcome in outcomes for name, code in outcome.exits if code]
     return (

@@ -1,7 +1,7 @@
-"""Fuzz the package: `python -m tools.fuzz --seconds 600`, with test/ on the path; `make fuzz` does so.
+"""Fuzzer of the package: `python -m tools.fuzz --seconds 600`, with test/ on the path; `make fuzz` does this.
 
-Each target makes inputs from a seed, so that a run can be repeated. What fails is written to --output, one file for
-each kind of failure; put it into tools/fuzz/cases/<target>/ and it is tried again in every run of the tests.
+Each target generates inputs from a seed, so that a run can be repeated. Inputs that fail are written to --output, one
+file for each kind of failure; files in tools/fuzz/cases/<target>/ are tried again in every run of the tests.
 """
 
 from __future__ import annotations
@@ -28,20 +28,22 @@ PART = "make fuzz"
 
 
 def main() -> int:
-    """Return 1 where anything was found."""
+    """Return 1 if there are findings."""
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each target (default: %(default)s)")
-    parser.add_argument("--inputs", type=int, help="stop a target after so many, however long they take")
-    parser.add_argument("--full", action="store_true", help="as many as docs/reliability.md tells of, of each target")
+    parser.add_argument("--inputs", type=int, help="number of inputs of each target, instead of --seconds")
+    parser.add_argument(
+        "--full", action="store_true", help="the number of inputs in docs/reliability.md for each target"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", nargs="+", choices=sorted(ALL), default=list(ALL))
     parser.add_argument("--output", type=Path, default=Path("fuzz_findings"))
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the rows into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the rows to this Markdown file")
     options = parser.parse_args()
     rows: dict[str, list[str]] = {}
     if options.write:
         if not options.full:
-            parser.error("--write takes the whole length. Cure: give --full, too")
+            parser.error("--write needs the full length. Cure: add --full")
         rows = rows_of_part(options.write, PART)
     results = []
     for name in options.target:
@@ -59,10 +61,10 @@ def main() -> int:
 
 
 def fuzz(target: Target, seed: int, seconds: float, inputs: int | None) -> tuple[Tally, float | None]:
-    """Try inputs; return what came of them, and by how much (MB) memory grew, None where too few were tried to tell."""
+    """Try inputs; return the results, and the growth of memory (MB), None if there were too few inputs."""
     compile_kernels()
     gc.collect()
-    gc.freeze()  # what stays for ever need not be looked through each time
+    gc.freeze()  # permanent objects need no garbage collection
     rng, tally = random.Random(f"{seed} {target.name}"), Tally()
     samples = []
     end = time.monotonic() + seconds if inputs is None else float("inf")

@@ -1,4 +1,4 @@
-"""Bags of a few files that are wrong: an input is the files of a folder, one after the other."""
+"""Invalid bags of several files; an input is the concatenation of the files of a folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def packed(files: Files) -> bytes:
 
 
 def files_of(data: bytes) -> Files:
-    """Return the files of an input, whatever it is."""
+    """Return the files of any input."""
     files: Files = {}
     at = 0
     while at + _HEAD.size < len(data):
@@ -47,7 +47,7 @@ def files_of(data: bytes) -> Files:
 
 
 def mutated(rng: random.Random) -> bytes:
-    """Return a bag made worse, in its structure or in its bytes."""
+    """Return a damaged bag, in its structure or in its bytes."""
     files = dict(rng.choice(originals()))
     for name in [rng.choice(list(files)), *(name for name in files if rng.random() < 0.3)]:
         for _ in range(rng.choice((1, 1, 1, 2, 4))):
@@ -78,7 +78,7 @@ def _yaml(data: bytes) -> object:
 
 
 def read(data: bytes) -> None:
-    """Read an input as a bag, in every way there is; what is read stays as it is."""
+    """Read an input as a bag in all ways; the input files must not change."""
     files = files_of(data)
     with TemporaryDirectory() as folder:
         for name, content in files.items():
@@ -105,7 +105,7 @@ def _read(bag: Path) -> None:
 
 @cache
 def originals() -> list[Files]:
-    """Whole bags of every kind, written by rosbags, and by sqlite3 as by a recorder that is killed."""
+    """Return valid bags of every kind, written by rosbags, and by sqlite3 like a recorder that is killed."""
     kinds = {"/joint_states": JOINT_STATE, "/joint_trajectory": TRAJECTORY, "/robot_description": TEXT}
     messages = [Message(topic, kinds[topic], at, data) for topic, at, data in recording(_MESSAGES)]
     found = []
@@ -124,10 +124,10 @@ def originals() -> list[Files]:
 
 
 def _killed(path: Path, journal: str, kinds: dict[str, str], messages: list[Message]) -> Files:
-    """A .db3 file and the journal beside it, in the middle of writing."""
+    """Return a .db3 file and its journal in the middle of a transaction."""
     database = open_database(path, kinds, journal)
     insert(database, messages[:20])
-    database.execute("PRAGMA cache_size = 1")  # what is written goes to the file at once
+    database.execute("PRAGMA cache_size = 1")  # changes are written to the file at once
     database.execute("BEGIN")
     database.execute("UPDATE messages SET timestamp = timestamp + 1, data = data || x'0000'")
     if journal == "WAL":

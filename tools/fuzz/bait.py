@@ -1,4 +1,4 @@
-"""A file that inputs name and nothing may touch; the kernel tells who did, C libraries included, by inotify."""
+"""File that inputs name and that must not be accessed; inotify detects accesses, also from C libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MADE, _ALL = os.O_NONBLOCK | os.O_CLOEXEC, 0xFFF
 
 
 class Bait:
-    """The file, alone in a folder that is watched until the program ends."""
+    """File in a folder of its own that is watched until the program ends."""
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory(prefix="fuzz_")
@@ -29,11 +29,11 @@ class Bait:
             raise OSError(ctypes.get_errno(), "inotify is not to be had here, which tells whether files are opened")
 
     def put_into(self, data: bytes) -> bytes:
-        """Return an input that names the file."""
+        """Return an input with the path of the file."""
         return data.replace(PLACE.encode(), os.fsencode(self.file))
 
     def touched(self) -> list[str]:
-        """Return the names in the folder that something has opened, changed or removed since the last call."""
+        """Return the names in the folder that were opened, changed or removed since the last call."""
         try:
             data = os.read(self._watch, 1 << 16)
         except BlockingIOError:

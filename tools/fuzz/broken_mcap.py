@@ -1,4 +1,4 @@
-"""MCAP files that are wrong in the ways that records, chunks and indexes can be wrong (mcap.dev/spec)."""
+"""Invalid MCAP files, with errors of records, chunks and indexes (mcap.dev/spec)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Records = list[tuple[int, bytes]]
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
-    """Return a file made worse; offsets stay as they were, so that an index may lead anywhere."""
+    """Return a damaged file; offsets are not adapted, so that index entries may be wrong."""
     records = _split(data)
     if not records:
         return data
@@ -53,7 +53,7 @@ def _number(rng: random.Random, size: int, length: int) -> bytes:
 
 def _change(rng: random.Random, records: _Records) -> None:
     k = rng.randrange(len(records))
-    if rng.random() < 0.6:  # rather the few that lead to others than messages
+    if rng.random() < 0.6:  # preferably the few records that refer to others
         k = rng.choice([i for i, (operation, _) in enumerate(records) if operation != 5] or [k])
     operation, body = records[k]
     match rng.randrange(9):
@@ -79,7 +79,7 @@ def _change(rng: random.Random, records: _Records) -> None:
 
 
 def _inner(rng: random.Random, body: bytes) -> bytes:
-    """Change the records of a chunk that is not compressed, without a checksum."""
+    """Change the records of a chunk without compression and checksum."""
     at = _CHUNK_HEAD + 4 + int.from_bytes(body[_CHUNK_HEAD : _CHUNK_HEAD + 4], "little")
     if at != _CHUNK_HEAD + 4:
         return body
@@ -91,7 +91,7 @@ def _inner(rng: random.Random, body: bytes) -> bytes:
 
 
 def _bomb(rng: random.Random, body: bytes) -> bytes:
-    """Let a chunk unpack to more than it may, whatever it says of its size."""
+    """Replace a chunk by one that unpacks to more than the maximum, whatever its stated size."""
     name = rng.choice(("zstd", "lz4"))
     size = rng.choice((0, 1 << 10, 1 << 27, _BOMB, 1 << 62))
     text = struct.pack("<I", len(name)) + name.encode()
@@ -101,7 +101,7 @@ def _bomb(rng: random.Random, body: bytes) -> bytes:
 
 @cache
 def _zeros(name: str) -> bytes:
-    """Nothing, packed piece by piece: this program must not hold what it makes others unpack."""
+    """Return compressed zeros, created piece by piece so that this program does not hold them."""
     piece = bytes(1 << 20)
     if name == "zstd":
         packer = zstd.ZstdCompressor()

@@ -1,4 +1,4 @@
-"""sqlite3 files that are wrong in the ways that headers, trees of pages and schemas can be wrong."""
+"""Invalid sqlite3 files, with errors of headers, page trees and schemas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TABLES = (
 
 
 def mutated(rng: random.Random, data: bytes) -> bytes:
-    """Return a database made worse."""
+    """Return a damaged database."""
     if len(data) < 2 * _PAGE:
         return data
     kept, pages = bytearray(data), len(data) // _PAGE
@@ -60,7 +60,7 @@ def _number(rng: random.Random, size: int, pages: int = 4) -> bytes:
 
 
 def _break_page(rng: random.Random, kept: bytearray) -> None:
-    """Change the head of a page, where its cells are, or what page follows."""
+    """Change the header of a page, its cell pointers, or the number of the next page."""
     pages = len(kept) // _PAGE
     page = rng.randrange(pages)
     begin = page * _PAGE + (100 if page == 0 else 0)
@@ -77,7 +77,7 @@ def _break_page(rng: random.Random, kept: bytearray) -> None:
             at = begin + 8 + 2 * rng.randrange(cells)
             other = begin + 8 + 2 * rng.randrange(cells)
             kept[at : at + 2] = rng.choice((bytes(kept[other : other + 2]), _number(rng, 2)))
-        case 4:  # an inner page whose cells all lead to one page, perhaps itself
+        case 4:  # an inner page whose cells all refer to one page, perhaps itself
             child = rng.choice((page + 1, rng.randrange(1, pages + 1))).to_bytes(4, "big")
             count = rng.choice((1, 30, 400))
             first = _PAGE - 5 * count
@@ -85,13 +85,13 @@ def _break_page(rng: random.Random, kept: bytearray) -> None:
             pointers = b"".join((first + 5 * k).to_bytes(2, "big") for k in range(count))
             kept[page * _PAGE + first : (page + 1) * _PAGE] = (child + b"\x01") * count
             kept[begin : begin + len(head + pointers)] = head + pointers
-        case _:  # what may be where a long row goes on
+        case _:  # possibly an overflow page
             at = page * _PAGE + rng.randrange(_PAGE - 4)
             kept[at : at + 4] = rng.randrange(pages + 2).to_bytes(4, "big")
 
 
 def _other_sql(rng: random.Random, data: bytes) -> bytes:
-    """Let sqlite3 itself change rows, columns or the schema."""
+    """Change rows, columns or the schema with sqlite3 itself."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "bag.db3"
         file.write_bytes(data)
@@ -101,7 +101,7 @@ def _other_sql(rng: random.Random, data: bytes) -> bytes:
                 database.execute("PRAGMA writable_schema = ON")
                 for statement in [_statement(rng)] if rng.random() < 0.8 else _rebuilt(rng):
                     database.execute(statement)
-        except sqlite3.Error:  # it was broken before, or may not be changed so
+        except sqlite3.Error:  # it was damaged before, or the change is not permitted
             pass
         finally:
             database.close()
@@ -136,7 +136,7 @@ def _statement(rng: random.Random) -> str:
 
 
 def _rebuilt(rng: random.Random) -> tuple[str, ...]:
-    """Statements that give the columns of a table other types, and their values with them."""
+    """Return statements that change the types of a table's columns and values."""
     table = rng.choice(("messages", "topics"))
     names = ("id", "topic_id", "timestamp", "data") if table == "messages" else (
         "id", "name", "type", "serialization_format", "offered_qos_profiles")  # fmt: skip

@@ -1,7 +1,7 @@
-"""Fuzz by coverage, with atheris: `python -m tools.fuzz.coverage_guided urdf -max_total_time=600`.
+"""Coverage-guided fuzzing with atheris: `python -m tools.fuzz.coverage_guided urdf -max_total_time=600`.
 
-The arguments after the target are libFuzzer's. Inputs start from the target's own; one that fails is written to the
-working directory as crash-*, and goes, by hand, to tools/fuzz/cases/<target>/.
+Arguments after the target are those of libFuzzer. Inputs start from those of the target. An input that fails is written
+to the working directory as crash-*; move it to tools/fuzz/cases/<target>/ by hand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SEEDS = 200
 
 
 def main() -> None:
-    """Run until libFuzzer has enough."""
+    """Run until libFuzzer ends."""
     name, *options = sys.argv[1:] or ["urdf"]
     target = ALL[name]
     compile_kernels()

@@ -1,4 +1,4 @@
-"""A controller as a node runs it, without ROS: whatever it is given, its efforts are finite and within the limits."""
+"""Controller run without ROS, as in the node: its efforts must be finite and within the limits for any input."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tools.fuzz.trial import Wrong
 
 Array = NDArray[np.float64]
 
-_FARTHEST = 1e6  # rad or m; a first state much beyond that is refused, and no command follows
+_FARTHEST = 1e6  # rad or m; a first state far beyond it is refused, without a command
 _BEGIN = 1_700_000_000_000_000_000  # ns
 
 
 class Driven:
-    """An active session that answers joint_states, at the time ``at`` (ns); each of its commands is looked at."""
+    """Active session that gets joint_states at the time ``at`` (ns) and whose commands are checked."""
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         self.at = _BEGIN
@@ -35,11 +35,11 @@ class Driven:
         return Now(self.at * 1e-9, lambda: self.at)
 
     def receive(self, topic: str, data: bytes) -> None:
-        """Give it a message."""
+        """Pass a message to the session."""
         self._take(self._reader.receive(topic, data, self._now))
 
     def watch(self) -> None:
-        """Let its timer fire."""
+        """Run the callback of the session's timer."""
         self._take(self.session.watch(self._now))
 
     def _take(self, output: Output) -> None:
@@ -50,18 +50,18 @@ class Driven:
 
 
 def check(effort: Array, limits: Array) -> None:
-    """Raise Wrong for an effort that no motor may be given."""
+    """Raise Wrong for an effort that is not finite or beyond the limits."""
     if not (np.isfinite(effort).all() and (np.abs(effort) <= limits).all()):
         raise Wrong(f"effort {effort.tolist()} with limits {limits.tolist()}")
 
 
 def overflow_is_looked_at() -> AbstractContextManager[object]:
-    """In a cycle NumPy may warn of numbers that are too large: the controller looks at what comes of them, as we do."""
+    """Ignore NumPy's overflow warnings in a cycle, because the controller checks the results."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
 def drive(model: RobotModel, settings: ControllerSettings, states: list[tuple[Array, Array]]) -> None:
-    """Give a robot's controller measured states (q, qd), 1 ms apart, and look at what it commands."""
+    """Pass measured states (q, qd), 1 ms apart, to a robot's controller and check the commands."""
     controller = Controller(model, settings)
     commands = 0
     for k, (q, qd) in enumerate(states):
@@ -79,7 +79,7 @@ def drive(model: RobotModel, settings: ControllerSettings, states: list[tuple[Ar
 
 
 def states_of(model: RobotModel) -> list[tuple[Array, Array]]:
-    """At rest in the middle, at the limits, fast, absurd."""
+    """Return states at rest in the middle and at the limits, fast ones, and implausible ones."""
     low = np.where(np.isfinite(model.position_lower), model.position_lower, -math.pi).clip(-_FARTHEST, _FARTHEST)
     high = np.where(np.isfinite(model.position_upper), model.position_upper, math.pi).clip(-_FARTHEST, _FARTHEST)
     rest, middle = np.zeros(model.n), 0.5 * low + 0.5 * high

@@ -1,4 +1,4 @@
-"""Dynamics files that are wrong in the ways that YAML and dynamics can be wrong."""
+"""Invalid dynamics files, with errors of YAML and of the dynamics."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LINES = (
 
 
 def mutated(rng: random.Random, original: object) -> bytes:
-    """Return a dynamics file made worse."""
+    """Return a damaged dynamics file."""
     content: Any = copy.deepcopy(original)
     for _ in range(rng.choice((1, 1, 2, 4))):
         content = _change(rng, content)
@@ -68,7 +68,7 @@ def mutated(rng: random.Random, original: object) -> bytes:
 
 
 def _change(rng: random.Random, content: Any) -> Any:
-    """Walk down a random way and change what is there."""
+    """Change an element at a random path."""
     if isinstance(content, dict) and content and rng.random() < 0.8:
         key = rng.choice(list(content))
         match rng.randrange(10):

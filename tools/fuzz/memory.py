@@ -1,4 +1,4 @@
-"""How much memory a process holds, and whether it grows while inputs come and go."""
+"""Memory of a process, and its growth while inputs are processed."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _PARTS = 10
 
 
 def held() -> float:
-    """Memory that this process holds now, MB."""
+    """Return the present memory (MB) of this process."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def held_at_rest() -> float:
-    """Memory (MB) without what only waits to be collected."""
+    """Return the memory (MB) after garbage collection."""
     gc.collect()
     return held()
 
 
 def highest() -> float:
-    """Memory that this process has ever held, MB."""
+    """Return the largest memory (MB) of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024e-3
 
 
 def growth(samples: Sequence[float]) -> float | None:
-    """By how much the floor rises from the second to the last tenth of a run; None where it is too short to tell.
+    """Return the growth of the minimum from the second to the last tenth of a run; None if it is too short.
 
-    The first tenth warms up. What leaks raises the least that is held, what is freed again does not.
+    The first tenth is a warm-up. A leak raises the minimum, memory that is freed again does not.
     """
     size = len(samples) // _PARTS
     if size == 0:

@@ -1,4 +1,4 @@
-"""joint_states, trajectories and targets as bytes, payloads and speeds: well made with absurd contents, and damaged."""
+"""Serialized states, trajectories, targets, payloads and speeds: valid with implausible content, and damaged."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST = 40  # messages of an input
 
 
 def made(rng: random.Random, joints: tuple[str, ...]) -> bytes:
-    """Return a sequence of messages for a controller: kind, milliseconds since the one before, bytes."""
+    """Return a sequence of messages for a controller: kind, milliseconds since the previous one, bytes."""
     parts = []
     law = rng.choice(sorted(LAWS))
     at = 0
@@ -43,7 +43,7 @@ def made(rng: random.Random, joints: tuple[str, ...]) -> bytes:
 
 
 def play(model: RobotModel, data: bytes) -> int:
-    """Give the messages of an input to a controller; return how many there were."""
+    """Pass the messages of an input to a controller; return their number."""
     law, at, count = data[:32].decode(errors="replace").strip(), 32, 0
     settings = ControllerSettings(
         law=law if law in LAWS else "computed_torque",
@@ -64,7 +64,7 @@ def play(model: RobotModel, data: bytes) -> int:
 
 
 def _give(driven: Driven, kind: bytes, data: bytes) -> None:
-    """Do with a message what the node does."""
+    """Process a message as the node does."""
     if kind in (b"l", b"v"):
         numbers = [number for (number,) in struct.iter_unpack("<d", data[: len(data) // 8 * 8])]
         if kind == b"v" and numbers:
@@ -172,7 +172,7 @@ def _trajectory(rng: random.Random, joints: tuple[str, ...], at: int) -> Any:
 
 
 def recording(count: int) -> list[tuple[str, int, bytes]]:
-    """Messages that a bag may hold: topic, time of arrival (ns) and bytes, of which some make no sense."""
+    """Return messages of a bag, some of them invalid: topic, time of reception (ns) and bytes."""
     rng, joints = random.Random(1), ("joint1", "joint2")
     description = TYPES.types[TEXT]('<robot name="r"><link name="base"/></robot>')
     found = [("/robot_description", _BEGIN * 10**9, bytes(TYPES.serialize_cdr(description, TEXT)))]

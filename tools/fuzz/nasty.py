@@ -1,4 +1,4 @@
-"""Values that programs stumble over, and ways to damage bytes."""
+"""Values that are often handled wrongly, and ways to damage bytes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ TEXTS = ("", " ", "\t", "a" * 5000, "ä", "名", "\u202e", "'", '"', "&", "../..
 
 
 def number(rng: random.Random) -> str:
-    """A number, or what looks like one."""
+    """Return a number, or text similar to one."""
     if rng.random() < 0.5:
         return rng.choice(NUMBERS)
     return repr(rng.choice((-1, 1)) * 10.0 ** rng.uniform(-12, 12))
 
 
 def numbers(rng: random.Random) -> str:
-    """A few of them, as attributes of a URDF hold them."""
+    """Return several of them, separated by spaces as in attributes of a URDF."""
     count = rng.choice((0, 1, 2, 3, 3, 3, 4, 6, 50))
     return rng.choice((" ", " ", "  ", "\n", ",")).join(number(rng) for _ in range(count))
 
 
 def damaged(rng: random.Random, data: bytes) -> bytes:
-    """The bytes with some flipped, cut out, doubled, swapped or put in."""
+    """Return the bytes with some flipped, removed, repeated, swapped or inserted."""
     kept = bytearray(data)
     for _ in range(rng.choice((1, 1, 2, 4, 16))):
         if not kept:

@@ -1,4 +1,4 @@
-"""Parameter files that are wrong in the ways that YAML, and ROS's way of naming nodes in it, can be wrong."""
+"""Invalid parameter files, with errors of YAML and of ROS node names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = ("/**", "/*", "**", "*", "/", "", "arm", "computed_torque_node", "/arm/
 
 
 def mutated(rng: random.Random, originals: Sequence[object]) -> bytes:
-    """Return a file of parameters that are wrong, or of nodes with strange names, made worse or not."""
+    """Return a file with invalid parameters or unusual node names, damaged or not."""
     content: Any = {"/**": {_MARK: some(rng)}} if rng.random() < 0.6 else rng.choice(originals)
     if rng.random() < 0.3:
         name = "".join(rng.choices(_PARTS, k=rng.choice((1, 1, 2, 5)))) * rng.choice((1, 1, 1, 300)) + rng.choice(

@@ -1,4 +1,4 @@
-"""Values for the controller's parameters, as `ros2 param set` and parameter files may bring them."""
+"""Values of the controller's parameters, as set by `ros2 param set` or parameter files."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _KNOWN = {parameter.name: parameter for parameter in controller.ALL}
 
 
 def made(rng: random.Random) -> bytes:
-    """Return what ``values`` makes names and values of a few parameters from."""
+    """Return an input from which ``values`` takes names and values of a few parameters."""
     return rng.randbytes(8)
 
 
 def values(data: bytes) -> Values:
-    """Return the default of every parameter that is not chosen."""
+    """Return chosen values, and the defaults of all other parameters."""
     given = some(random.Random(data))
     return lambda name: given[name] if name in given else _KNOWN[name].default
 
 
 def some(rng: random.Random) -> dict[str, Any]:
-    """Return a few parameters, with values of any kind."""
+    """Return a few parameters with values of any kind."""
     return {name: _value(rng, name) for name in rng.sample(sorted(_KNOWN), rng.choice((1, 1, 2, 5)))}
 
 

@@ -1,4 +1,4 @@
-"""What a run is told by: a table with a row for each target."""
+"""Results of a run as a table with a row for each target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD = ["target", "inputs", "taken", "refused", "slowest", "memory grows by", "
 
 
 def rows_of(results: Sequence[Result]) -> dict[str, list[str]]:
-    """Return a row for each target, by its name."""
+    """Return a row for each target by its name."""
     return {result[0].name: _row(*result) for result in results}
 
 
@@ -32,5 +32,5 @@ def _row(target: Target, tally: Tally, growth: float | None) -> list[str]:
 
 
 def table(rows: dict[str, list[str]], order: Sequence[str]) -> str:
-    """Return rows below their head."""
+    """Return rows with a header."""
     return markdown_table([_HEAD, *(rows[name] for name in order if name in rows)])

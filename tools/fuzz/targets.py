@@ -1,4 +1,4 @@
-"""What is fuzzed: how inputs are made, and what the package has to do with one."""
+"""Targets of the fuzzer: generation of inputs, and the functions of the package that process them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _LARGEST = 120_000  # bytes of a public URDF that is worth its time
 
 
 class Target(ABC):
-    """A kind of input.
+    """Kind of input.
 
     Attributes
     ----------
     name
-        What --target calls it.
+        Name for --target.
     full
-        How many of them docs/reliability.md tells of.
+        Number of inputs with --full.
     """
 
     name: str
@@ -48,15 +48,15 @@ class Target(ABC):
 
     @abstractmethod
     def run(self, data: bytes) -> None:
-        """Give it to the package; raises what the package raises, or Wrong."""
+        """Process an input; raises the package's errors, or Wrong."""
 
     def counted(self, tried: int) -> str:
-        """Return how many inputs there were, in words."""
+        """Return the number of inputs as text."""
         return f"{tried:,}"
 
 
 class Urdfs(Target):
-    """A URDF becomes a model, which is then controlled, by any law; no file is opened."""
+    """URDFs: build a model and control it with any law; no file may be opened."""
 
     name, full = "urdf", 50_000
 
@@ -73,7 +73,7 @@ class Urdfs(Target):
 
     @cached_property
     def _shares(self) -> list[float]:
-        """How often each is taken: as many as can be tried of small and of large ones in the same time."""
+        """Return the frequency of each original, such that small and large ones take the same time."""
         return [1.0 / len(text) for text in self._originals]
 
     def make(self, rng: random.Random) -> bytes:
@@ -88,7 +88,7 @@ class Urdfs(Target):
 
 
 class DynamicsFiles(Target):
-    """A dynamics file for the Panda."""
+    """Dynamics files for the Panda."""
 
     name, full = "dynamics file", 10_000
 
@@ -113,7 +113,7 @@ class DynamicsFiles(Target):
 
 
 class Messages(Target):
-    """joint_states, trajectories and whatever else comes by topics, one after the other, to a controller that runs."""
+    """Sequences of messages on the input topics of a running controller."""
 
     name, full = "messages", 10_000
 
@@ -136,7 +136,7 @@ class Messages(Target):
 
 
 class Parameters(Target):
-    """Values of the controller's parameters; those that are taken are then driven with."""
+    """Values of the controller's parameters; accepted ones are used by a controller."""
 
     name, full = "parameters", 20_000
 
@@ -154,7 +154,7 @@ class Parameters(Target):
 
 
 class ParameterFiles(Target):
-    """A parameter file of the controller, whose values are then driven with."""
+    """Parameter files of the controller, whose values are used by a controller."""
 
     name, full = "parameter file", 5_000
 
@@ -179,7 +179,7 @@ class ParameterFiles(Target):
 
 
 class Bags(Target):
-    """A damaged recording: what is whole is read, or it is refused; its files stay as they are."""
+    """Damaged recordings: valid parts are read or the bag is refused; files do not change."""
 
     name, full = "bags", 5_000
 
@@ -191,7 +191,7 @@ class Bags(Target):
 
 
 def compile_kernels() -> None:
-    """Compile what robots and controllers use, so that no input has to wait for it."""
+    """Compile the kernels of robots and controllers, so that inputs are timed without compilation."""
     model = RobotModel.from_urdf_file(robot_urdf("planar_2r"))
     for law in LAWS:
         settings = ControllerSettings(law=law, task_space=TaskSpaceSettings(components=("x", "y")))

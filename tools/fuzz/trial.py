@@ -1,4 +1,4 @@
-"""One input against the package: it may be taken or refused with a typed error, and nothing else."""
+"""Trial of one input: the package may accept it or raise a typed error, nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.fuzz import memory
 from tools.fuzz.bait import bait
 
 HANG = 2.0
-"""Seconds of the processor's time, which other programs do not stretch, after which an input is said to hang."""
+"""Processor time (s), independent of other programs, after which an input counts as hanging."""
 
 WAIT = 60.0
 """Seconds by the clock after which it hangs without computing."""
@@ -32,11 +32,11 @@ _opened: list[str] | None = None
 
 
 class Wrong(AssertionError):
-    """What the package did with an input is not what it promises."""
+    """Result that violates a guarantee of the package."""
 
 
 class _Hangs(BaseException):
-    """Comes out of the middle of whatever takes too long."""
+    """Exception that is raised inside code that takes too long."""
 
 
 def _note_opened(event: str, arguments: tuple[object, ...]) -> None:
@@ -49,7 +49,7 @@ sys.addaudithook(_note_opened)
 
 @contextmanager
 def no_file_is_opened() -> Iterator[None]:
-    """Raise Wrong where Python opens any file in the block, whether a URDF names it or not."""
+    """Raise Wrong if Python opens any file in the context."""
     global _opened
     _opened = []
     try:
@@ -62,18 +62,18 @@ def no_file_is_opened() -> Iterator[None]:
 
 @dataclass
 class Tally:
-    """What has happened to the inputs of a target.
+    """Results of the inputs of a target.
 
     Attributes
     ----------
     tried, taken
-        Inputs, and those that were not refused.
+        Number of inputs, and of accepted ones.
     refusals
-        How often which part of the package refused, by the kind of error.
+        Number of refusals by module of the package and type of error.
     findings
-        Kind of failure (exception and place) -> the first input that showed it, and how it failed.
+        First input with each kind of failure (exception and place), and the failure.
     slowest
-        Seconds of the processor's time that the slowest input took.
+        Processor time (s) of the slowest input.
     """
 
     tried: int = 0
@@ -83,7 +83,7 @@ class Tally:
     slowest: float = 0.0
 
     def show(self, run: Callable[[bytes], None], data: bytes) -> str | None:
-        """Run an input and take down what came of it; return the kind of failure, or None."""
+        """Run an input and record the result; return the kind of failure, or None."""
         self.tried += 1
         begin, held, highest = time.process_time(), memory.held(), memory.highest()
         failure = self._outcome(run, bait().put_into(data))
@@ -128,7 +128,7 @@ class Tally:
 
 @contextmanager
 def _alarms() -> Iterator[list[int]]:
-    """Raise _Hangs where the block takes too long, and put the alarm's number into what it is given."""
+    """Raise _Hangs if the context takes too long, and append the signal number to the yielded list."""
     rung: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""URDFs that are wrong in the ways that XML, URDF and robots can be wrong."""
+"""Invalid URDFs, with errors of XML, URDF and robots."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HEADS = (
 
 
 def mutated(rng: random.Random, original: bytes) -> bytes:
-    """Return a URDF made worse, mostly in its structure, sometimes in its bytes."""
+    """Return a damaged URDF, mostly in its structure, sometimes in its bytes."""
     root = ElementTree.fromstring(original)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
         _change(rng, root)
@@ -45,7 +45,7 @@ def mutated(rng: random.Random, original: bytes) -> bytes:
 def _change(rng: random.Random, root: Element) -> None:
     elements = list(root.iter())
     element = rng.choice(elements)
-    if rng.random() < 0.7:  # rather where dynamics are than in visuals
+    if rng.random() < 0.7:  # preferably elements of dynamics, not visuals
         known = [e for e in elements if e.tag in _TAGS[:12]]
         element = rng.choice(known) if known else element
     key = rng.choice(list(element.attrib) or list(_ATTRIBUTES))
@@ -83,7 +83,7 @@ def _change(rng: random.Random, root: Element) -> None:
 
 
 def _cross(rng: random.Random, root: Element) -> None:
-    """Lead a joint, or a joint that it follows, somewhere else: cycles, two parents, itself."""
+    """Change the links of a joint or its mimic: cycles, two parents, itself."""
     joints = [e for e in root.iter("joint") if e.get("name")]
     if not joints:
         return
@@ -98,7 +98,7 @@ def _cross(rng: random.Random, root: Element) -> None:
 
 
 def _nest(rng: random.Random, element: Element) -> None:
-    """Put elements into elements, or many beside each other."""
+    """Nest elements, or add many siblings."""
     tag = rng.choice(_TAGS)
     inner = element
     for k in range(rng.choice((2, 20, 300))):
@@ -108,7 +108,7 @@ def _nest(rng: random.Random, element: Element) -> None:
 
 
 def _name_files(rng: random.Random, root: Element) -> None:
-    """Name a file wherever a URDF may, or XML."""
+    """Insert the path of a file in all places that URDF and XML allow."""
     where = rng.choice(("@bait@", "file://@bait@", "package:/@bait@"))
     for element in root.iter():
         if "filename" in element.attrib:
@@ -118,7 +118,7 @@ def _name_files(rng: random.Random, root: Element) -> None:
 
 
 def _lengthen(rng: random.Random, root: Element) -> None:
-    """Let many more links follow one, in a row or beside each other."""
+    """Append many links, in series or in parallel."""
     links = [link for link in root.iter("link") if link.get("name")]
     if not links:
         return

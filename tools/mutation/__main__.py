@@ -1,11 +1,11 @@
-"""Mutation testing: change one thing in a file, and see whether a test fails; `make mutation` does so.
+"""Mutation testing: change one thing in a file and run the tests; `make mutation` does this.
 
-What is found is kept in --folder, so that a run goes on where it ended; a changed file is tried again. --write leaves
-the rows of files that were not tried as they are. What survived is listed.
+Results are stored in --folder, so that a run can be continued; a changed file is tested again. --write keeps the rows
+of files that were not tested. Survivors are listed.
 
-``--sample N --seed S`` draws mutants of ``--parts`` instead, and writes to ``--output`` which test of the suite in
-``--tests`` (the test folder of this checkout, or of another one with the same sources) sees each of them.
-``--only FILE`` tries the mutants of such a file, for instance the survivors of one suite with another.
+``--sample N --seed S`` draws mutants of ``--parts`` and writes to ``--output`` which test of the suite in ``--tests``
+(the test folder of this or another checkout with the same sources) detects each of them. ``--only FILE`` tests the
+mutants of such a file, for instance the survivors of one suite with another.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PART = "make mutation"
 
 
 def main() -> int:
-    """Return 1 where a mutant survived."""
+    """Return 1 if a mutant survived."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
     parser.add_argument("areas", nargs="*", metavar="AREA", help=f"of {', '.join(AREAS)} (default: all)")
     parser.add_argument("--files", default="*", help="only files whose name (kernels/friction.py) is like this")
@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--longest", type=float, default=20.0, help="s of one test at most (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutation")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
     sample = parser.add_argument_group("a sample")
     sample.add_argument("--sample", type=int, metavar="N", help="draw so many mutants")
     sample.add_argument("--seed", type=int, default=1)
@@ -111,7 +111,7 @@ def _try(results: Results, arguments: argparse.Namespace) -> None:
         tests = {name: item.path for name, item in session.items.items()}
         selection.measure(tests, session.run, arguments.workers, arguments.longest)
         for left_out in selection.left_out():
-            print(f"left out, fails or takes too long without a mutant: {left_out}", file=sys.stderr)
+            print(f"excluded, fails or takes too long without a mutant: {left_out}", file=sys.stderr)
         trial = Trial(session, results.files, selection, arguments.cap, arguments.folder)
         saved = time.monotonic()
         try:

@@ -1,4 +1,4 @@
-"""What there is to change, and which tests ought to see it."""
+"""Areas of the package to mutate, and the tests of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PACKAGE = ROOT / "robot_dynamics_ros"
 
 
 class Area(NamedTuple):
-    """Files, as patterns below ``root``, and tests, as pytest takes them."""
+    """Files, as patterns relative to ``root``, and tests, as arguments of pytest."""
 
     name: str
     patterns: tuple[str, ...]
@@ -18,7 +18,7 @@ class Area(NamedTuple):
     root: Path = _PACKAGE
 
     def files(self) -> dict[str, Path]:
-        """Paths by names as `kernels/friction.py`."""
+        """Return paths by names such as `kernels/friction.py`."""
         found = sorted(path for pattern in self.patterns for path in self.root.glob(pattern))
         return {path.relative_to(self.root).as_posix(): path for path in found if path.name != "__init__.py"}
 
@@ -29,7 +29,7 @@ _STEPS = ("step_stages", "stick_slip", "coupled", "elimination")
 AREAS = {
     area.name: area
     for area in (
-        # kernels/friction.py is the simulation's, too
+        # kernels/friction.py is also used by the simulation
         Area("kernels", ("kernels/[!f]*.py", "kernels/forward_dynamics.py"), _DYNAMICS),
         Area("control", ("control/**/*.py",), ("test/control", "test/messages")),
         Area(

@@ -1,4 +1,4 @@
-"""Work in forked processes, a few at a time, with limits of time and memory."""
+"""Jobs in forked processes, several at a time, with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MEMORY = 2 << 30  # bytes more than the parent has
-BUSY = 20.0  # a second of processor time may take so many by the clock, where other programs run
-SLACK = 120.0  # s by the clock for what sleeps
+BUSY = 20.0  # largest ratio of elapsed time to processor time, with other programs running
+SLACK = 120.0  # s, additional elapsed time for sleeping
 TIMED_OUT = -1
 
 
 class Job(NamedTuple):
-    """What one process does."""
+    """Function to run in one process."""
 
     name: str
     work: Callable[[], int]  # returns the exit code
@@ -29,7 +29,7 @@ class Job(NamedTuple):
 
 
 class End(NamedTuple):
-    """What became of a job."""
+    """Result of a job."""
 
     name: str
     code: int  # its exit code; TIMED_OUT; or 128 and the signal that ended it
@@ -37,7 +37,7 @@ class End(NamedTuple):
 
 
 def forked(jobs: Iterable[Job], workers: int) -> Iterator[End]:
-    """Do jobs in silent processes of their own, which share nothing that they change."""
+    """Run jobs in processes without output, which share no mutable state; yield the results."""
     waiting, running = iter(jobs), dict[int, tuple[Job, float]]()
     try:
         while True:

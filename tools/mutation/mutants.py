@@ -1,4 +1,4 @@
-"""What is changed: one small change of a Python file at a time, by its syntax tree."""
+"""Mutants: one small change of a Python file at a time, in its syntax tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.NotIn: (ast.In,),
 }
 _LOGGERS = ("_LOG", "logging")
-#: What no test can or should see: types, messages, and how functions are compiled.
+#: Code that no test can or should check: types, messages, and compiler options.
 _LEFT_OUT = {"annotation", "returns", "decorator_list", "exc", "cause", "bases"}
 
 
@@ -34,24 +34,24 @@ class Mutant(NamedTuple):
     line: int
     column: int
     operator: str
-    lines: range  # of its statement; of a compound one, before its body
-    function: str  # that it is in, or its class; "" outside
-    text: str  # what it does, without line numbers
+    lines: range  # of its statement; of a compound one, those before its body
+    function: str  # name of the enclosing function or class; "" outside
+    text: str  # description without line numbers
     change: Change
 
     @property
     def name(self) -> str:
-        """Where it is and what it changes."""
+        """Position and kind of the change."""
         return f"{self.file}:{self.line}:{self.column} {self.operator}"
 
     @property
     def key(self) -> str:
-        """The same, in words that stay when lines move."""
+        """Description without line numbers."""
         return f"{self.file} {self.function or '(module)'}: {self.text}"
 
 
 class Change(NamedTuple):
-    """A node of a tree and what stands in its place."""
+    """Node of a tree and the position at which it can be replaced."""
 
     parent: ast.AST
     field: str
@@ -60,7 +60,7 @@ class Change(NamedTuple):
     new: ast.AST
 
     def put(self, node: ast.AST) -> None:
-        """Put ``node`` into the place."""
+        """Put ``node`` at the position."""
         if self.index is None:
             setattr(self.parent, self.field, node)
         else:
@@ -68,7 +68,7 @@ class Change(NamedTuple):
 
 
 class Mutants:
-    """The mutants of one file."""
+    """All mutants of one file."""
 
     def __init__(self, path: Path, file: str) -> None:
         self.path, self.file = path, file
@@ -82,7 +82,7 @@ class Mutants:
             self.all.append(mutant)
 
     def compiled(self, mutant: Mutant | None) -> CodeType:
-        """The file with this change only."""
+        """Return the code of the file with this change only."""
         if mutant is not None:
             mutant.change.put(mutant.change.new)
         try:
@@ -147,7 +147,7 @@ def _is_left_out(node: ast.AST) -> bool:
 
 
 def _replacements(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Operators' names and what they put in the place of a node."""
+    """Yield names of operators and replacements of a node."""
     match node:
         case ast.BinOp(left, operator, right) if type(operator) in _ARITHMETIC:
             if not any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (left, right)):

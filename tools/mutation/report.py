@@ -1,4 +1,4 @@
-"""What became of the mutants, as a table and as lists."""
+"""Results of the mutants as a table and as lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALIVE = ("survived", "untested")
 
 
 class Results:
-    """What became of the mutants of one area, kept in a file."""
+    """Results of the mutants of one area, stored in a file."""
 
     def __init__(self, area: Area, folder: Path) -> None:
         self.area, self.path = area, folder / f"{area.name}.json"
@@ -31,28 +31,28 @@ class Results:
             self.outcomes[name] = kept[name]["outcomes"] if same else {}
 
     def mutants(self) -> list[Mutant]:
-        """All of them."""
+        """Return all mutants."""
         return [mutant for mutants in self.files.values() for mutant in mutants.all]
 
     def outcome(self, mutant: Mutant) -> str | None:
-        """killed, timeout, survived, untested, or None for not tried yet."""
+        """Return killed, timeout, survived, untested, or None if not tested yet."""
         return self.outcomes[mutant.file].get(mutant.key)
 
     def add(self, mutant: Mutant, outcome: str) -> None:
-        """Remember one."""
+        """Store the result of a mutant."""
         self.outcomes[mutant.file][mutant.key] = outcome
 
     def save(self) -> None:
-        """Write them to the file."""
+        """Write the results to the file."""
         kept = {name: {"source": self._sources[name], "outcomes": found} for name, found in self.outcomes.items()}
         self.path.write_text(json.dumps(kept, indent=1))
 
     def survivors(self) -> list[Mutant]:
-        """Those that no test has seen."""
+        """Return the mutants that no test has detected."""
         return [mutant for mutant in self.mutants() if self.outcome(mutant) in ALIVE]
 
     def row(self, name: str) -> list[str]:
-        """A line of the table, for one file."""
+        """Return a row of the table for one file."""
         mutants = self.files[name].all
         tried = [mutant for mutant in mutants if self.outcome(mutant)]
         alive = [mutant for mutant in tried if self.outcome(mutant) in ALIVE]
@@ -63,7 +63,7 @@ class Results:
 
 
 def report(folder: Path, written: Mapping[str, list[str]]) -> str:
-    """The table of all areas that have been tried; ``written`` has rows from before, for files that were not."""
+    """Return the table of all tested areas; ``written`` are earlier rows, for files that were not tested."""
     rows = [HEAD]
     for area in AREAS.values():
         results = Results(area, folder)
@@ -74,14 +74,14 @@ def report(folder: Path, written: Mapping[str, list[str]]) -> str:
 
 
 def _row_or(written: Mapping[str, list[str]], results: Results, name: str) -> list[str]:
-    """The row of a file that has been tried, else the one that was written where it has as many mutants."""
+    """Return the row of a tested file, else the earlier one if it has the same number of mutants."""
     before = written.get(name, HEAD)
     untried = not results.outcomes[name] and before[1] == str(len(results.files[name].all))
     return before if untried else results.row(name)
 
 
 def _sum(rows: Sequence[list[str]], title: str) -> list[str]:
-    """A line for files together."""
+    """Return a row with the sum of files."""
     # Of a file that was tried in part the second cell is "3 of 8".
     tried, all_of_them = (sum(int(row[1].split(" of ")[k]) for row in rows) for k in (0, -1))
     total = str(tried) if tried == all_of_them else f"{tried} of {all_of_them}"

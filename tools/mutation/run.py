@@ -1,7 +1,7 @@
-"""Runs mutants: pytest imports and collects once, then each mutant gets a fork of that process.
+"""Execution of mutants: pytest imports and collects once, then each mutant runs in a fork of this process.
 
-There the changed functions get their new code, wherever they have been imported to. What runs while modules are
-imported is changed otherwise: the fork forgets the package and the tests and imports them again, changed.
+In the fork, changed functions get new code in all modules that have imported them. For code that runs during the
+import, the fork removes the package and the tests from sys.modules and imports them again.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tools.mutation.selection import PASSED, Selection, lines_run, tracer_of
 
 FAILED = 1
 _CHECK = 1.0  # s of tests without a mutant
-_PATIENCE = 2.0  # s of processor time more than ten times what a test took
-#: Output would cost time; the order and the examples are the same in each run.
+_PATIENCE = 2.0  # s of processor time in addition to ten times the duration of a test
+#: No output, to save time; the same order and examples in each run.
 _OPTIONS = ["-q", "--capture=no", "--tb=no", "--disable-warnings", "--timeout=0", "-p", "no:cacheprovider"]
 
 
 class Session:
-    """A pytest plugin that does something else instead of running the tests that were collected."""
+    """Pytest plugin that calls a function instead of running the collected tests."""
 
     def __init__(self, instead: Callable[[Session], None], sources: list[Path]) -> None:
         self.instead = instead
@@ -45,9 +45,9 @@ class Session:
         self.note: Path | None = None  # where to write which test runs
 
     def start(self, tests: list[str]) -> None:
-        """Collect the tests, then do it."""
+        """Collect the tests, then call the function."""
         os.environ["HYPOTHESIS_PROFILE"] = "mutation"
-        phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # that it fails is enough
+        phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # without shrinking
         checks = list(hypothesis.HealthCheck)
         hypothesis.settings.register_profile(
             "mutation",
@@ -65,7 +65,7 @@ class Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Everything is collected."""
+        """Call the function after collection."""
         self.tracer.stop()
         self.session = session
         self.items = {item.nodeid: item for item in session.items}
@@ -74,11 +74,11 @@ class Session:
         return True
 
     def imported(self, files: dict[str, Path]) -> dict[str, set[int]]:
-        """Lines that ran before the tests."""
+        """Return the lines that run before the tests."""
         return {file: set(lines) for file, lines in lines_run(self.tracer, files).items()}
 
     def run(self, *names: str) -> int:
-        """Run tests, up to the first one that fails; one that takes too long ends the process."""
+        """Run tests up to the first failure; a test that takes too long ends the process."""
         items = [self.items[name] for name in names]
         for item, following in zip(items, [*items[1:], None], strict=True):
             self.begin(item.nodeid)
@@ -88,7 +88,7 @@ class Session:
         return PASSED
 
     def begin(self, name: str) -> None:
-        """Note that a test begins, and let it end the process when it takes too long."""
+        """Register the start of a test and set its time limit."""
         if self.note is not None:
             self.note.write_text(name)
         limit = self.limits.get(name, 0.0)
@@ -97,7 +97,7 @@ class Session:
 
 
 class Outcome(NamedTuple):
-    """What became of a mutant."""
+    """Result of a mutant."""
 
     key: str
     result: str  # killed, timeout, survived or untested
@@ -106,7 +106,7 @@ class Outcome(NamedTuple):
 
 
 class Trial:
-    """Runs the mutants of some files."""
+    """Runs of the mutants of some files."""
 
     def __init__(
         self, session: Session, files: dict[str, Mutants], selection: Selection, cap: float, notes: Path
@@ -117,10 +117,10 @@ class Trial:
         self.functions = _functions({str(mutants.path) for mutants in files.values()})
 
     def results(self, mutants: list[Mutant], workers: int) -> Iterator[Outcome]:
-        """What became of mutants."""
+        """Yield the results of mutants."""
         self._check(mutants, workers)
         jobs = []
-        for mutant in sorted(mutants, key=self.selection.is_imported):  # those take longer: last
+        for mutant in sorted(mutants, key=self.selection.is_imported):  # import-time mutants take longer: last
             tests = self._capped(self.selection.tests_of(mutant), self.cap)
             if tests:
                 way = self._imported_anew if self.selection.is_imported(mutant) else self._in_place
@@ -137,7 +137,7 @@ class Trial:
                 yield Outcome(end.name, "timeout" if end.code == TIMED_OUT else "killed", test, end.seconds)
 
     def _check(self, mutants: list[Mutant], workers: int) -> None:
-        """A change of nothing must pass, or every mutant would count as killed."""
+        """Check that an unchanged file passes; otherwise every mutant would count as killed."""
         jobs = []
         for name, imported in sorted({(mutant.file, self.selection.is_imported(mutant)) for mutant in mutants}):
             if tests := self._capped(self.selection.tests_of_file(name), _CHECK):
@@ -146,7 +146,7 @@ class Trial:
         for end in forked(jobs, workers):
             if end.code != PASSED:
                 failed = self._note(end.name).read_text()
-                print(f"left out, fails after others without a mutant ({end.name}): {failed}", file=sys.stderr)
+                print(f"excluded, fails after other tests without a mutant ({end.name}): {failed}", file=sys.stderr)
                 self.selection.leave_out(failed)
 
     def _note(self, job: str) -> Path:
@@ -160,7 +160,7 @@ class Trial:
         return Job(name, noted, 5.0 * _PATIENCE + 10.0 * self.selection.seconds(tests))
 
     def _capped(self, tests: list[str], cap: float) -> list[str]:
-        """As many of the first ones as the cap allows, at least one."""
+        """Return the first tests within the time limit, at least one."""
         total, taken = 0.0, tests[:1]
         for name in tests:
             total += self.selection.seconds([name])
@@ -188,24 +188,24 @@ class Trial:
 
 
 class _Begin:
-    """A pytest plugin that tells a session which test begins."""
+    """Pytest plugin that reports the start of each test to a session."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Tell it."""
+        """Report the start of a test."""
         self.session.begin(nodeid)
 
 
 class _Finder(MetaPathFinder):
-    """Finds one module, with a change."""
+    """Finder of one module, with a change."""
 
     def __init__(self, file: Mutants, mutant: Mutant | None) -> None:
         self.file, self.mutant = file, mutant
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Leave all other modules to the others."""
+        """Return the spec of the changed module; None for all other modules."""
         if fullname.rpartition(".")[2] != self.file.path.stem:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
@@ -221,12 +221,12 @@ class _Loader(SourceFileLoader, Loader):
         self.file, self.mutant = file, mutant
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code with the change, and no file of it."""
+        """Return the changed code, without a cache file."""
         return self.file.compiled(self.mutant)
 
 
 def _functions(paths: set[str]) -> dict[tuple[str, str, int], list[FunctionType]]:
-    """All functions of these files that live, by file, name and line."""
+    """Return all existing functions of these files by file, name and line."""
     found: dict[tuple[str, str, int], list[FunctionType]] = {}
     for thing in gc.get_objects():
         if type(thing) is FunctionType and thing.__code__.co_filename in paths:

@@ -1,4 +1,4 @@
-"""Random mutants of some parts of the package, and which test of a suite sees each: one JSON line a mutant."""
+"""Random mutants of parts of the package, and the test that detects each, as one line of JSON per mutant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tools.mutation.selection import Selection
 
 PACKAGE = "robot_dynamics_ros"
 PARTS = ("kernels", "model", "control", "simulation", "identification", "bags")
-#: What runs in the process of the tests, without DDS.
+#: Tests that run in one process, without DDS.
 UNIT_TESTS = (*PARTS, "codegen", "formulations", "messages", "oracles", "parameters", "security")
 UNIT_TEST_FILES = (
     "test_independent_client.py",
@@ -35,7 +35,7 @@ _LEFT_OUT = ("test_sros2.py",)
 def run_sample(
     tests: Path, mutants: Sequence[Mutant], files: dict[str, Mutants], options: Any, folder: Path, output: Path
 ) -> None:
-    """Try mutants on the suite in the folder ``tests``; those that are in ``output`` already are not tried again."""
+    """Run mutants with the suite in the folder ``tests``, except those that are in ``output`` already."""
     root = tests.parent
     done = {place for place, _ in read(output)} if output.exists() else set()
     left = [mutant for mutant in mutants if place_of(mutant) not in done]
@@ -52,7 +52,7 @@ def run_sample(
         found = {name: item.path for name, item in session.items.items()}
         selection.measure(found, session.run, options.workers, options.longest)
         out = sorted(selection.left_out())
-        print(f"{len(found)} tests, {len(out)} of them left out: they fail, or take too long", file=sys.stderr)
+        print(f"{len(found)} tests, {len(out)} of them excluded: they fail, or take too long", file=sys.stderr)
         (folder / "left_out.txt").write_text("\n".join(out))
         trial = Trial(session, files, selection, options.cap, folder)
         results = trial.results(left, options.workers)
@@ -66,7 +66,7 @@ def run_sample(
 
 
 def mutants_of(root: Path, parts: Sequence[str]) -> dict[str, Mutants]:
-    """The mutants of each file of these parts, by names as `control/limits.py`."""
+    """Return the mutants of each file of these parts by names such as `control/limits.py`."""
     package = root / PACKAGE
     paths = sorted(path for part in parts for path in (package / part).rglob("*.py") if path.name != "__init__.py")
     names = {path: path.relative_to(package).as_posix() for path in paths}
@@ -74,24 +74,24 @@ def mutants_of(root: Path, parts: Sequence[str]) -> dict[str, Mutants]:
 
 
 def drawn(files: dict[str, Mutants], count: int, seed: int) -> list[Mutant]:
-    """Draw mutants, each as likely as any other."""
+    """Return random mutants, all with the same probability."""
     found = [mutant for mutants in files.values() for mutant in mutants.all]
     return random.Random(seed).sample(found, min(count, len(found)))
 
 
 def place_of(mutant: Mutant) -> tuple[str, int, str]:
-    """What a line of JSON names it by."""
+    """Return the identification of a mutant in JSON."""
     return mutant.file, mutant.line, mutant.text
 
 
 def read(file: Path) -> list[tuple[tuple[str, int, str], str]]:
-    """Places of mutants in a file of JSON lines, and what became of them."""
+    """Return positions and results of the mutants in a file of JSON lines."""
     lines = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
     return [((line["file"], line["line"], line["change"]), line["result"]) for line in lines]
 
 
 def summary(output: Path) -> str:
-    """How many were killed, by part and together."""
+    """Return the number of killed mutants for each part and in total."""
     counts: dict[str, Counter[str]] = {}
     for (file, _, _), result in read(output):
         for title in (file.split("/")[0], "all"):

@@ -1,4 +1,4 @@
-"""Which tests run which lines, and how long they take: each test is run once, in a process of its own."""
+"""Lines that each test runs, and its duration; each test is measured once, in a process of its own."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PASSED = 0
 
 
 class Ran(NamedTuple):
-    """What one test did."""
+    """Measurement of one test."""
 
-    key: str  # of its file and the files that it runs
+    key: str  # hash of its file and of the files that it runs
     passed: bool
     seconds: float
-    lines: dict[str, int]  # of each file; bit 5 is set where line 5 ran
+    lines: dict[str, int]  # bit mask of the lines that ran, by file
 
 
 class Selection:
-    """What each test of a session runs, kept in a file; only tests whose sources have changed are measured again."""
+    """Measurements of the tests of a session, stored in a file; only tests with changed sources are repeated."""
 
     def __init__(self, path: Path, files: dict[str, Path], imported: dict[str, set[int]]) -> None:
         self.path, self.files = path, files
@@ -40,9 +40,9 @@ class Selection:
         self._digests = {file: _digest(path) for file, path in files.items()}
 
     def measure(self, tests: dict[str, Path], run: Callable[[str], int], workers: int, longest: float) -> None:
-        """Run each test (name and file) that has not run with these sources; ``run`` says whether it passes.
+        """Run each test (name and file) that has not run with these sources; ``run`` returns the exit code.
 
-        What takes more than ``longest`` s of processor time, with coverage, counts as not passed.
+        A test that takes more than ``longest`` s of processor time, with coverage, counts as failed.
         """
         self.tests = {
             name: ran
@@ -61,11 +61,11 @@ class Selection:
                 self.path.write_text(json.dumps(self.tests))
 
     def is_imported(self, mutant: Mutant) -> bool:
-        """Whether its lines run when modules are imported."""
+        """Return True if the lines of the mutant run when modules are imported."""
         return not self.imported.get(mutant.file, set()).isdisjoint(mutant.lines)
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """The tests that run it, in a good order; for what only imports run, those of its file."""
+        """Return the tests that run the mutant, in a good order; for import-time code those of its file."""
         bits = sum(1 << line for line in mutant.lines)
         running = self._running(lambda ran: bool(bits & ran.lines.get(mutant.file, 0)))
         if not running and self.is_imported(mutant):
@@ -74,19 +74,19 @@ class Selection:
         return _in_turn(running, mutant.file)
 
     def tests_of_file(self, file: str) -> list[str]:
-        """The tests that run anything of a file, fastest first."""
+        """Return the tests that run any line of a file, fastest first."""
         return self._running(lambda ran: file in ran.lines)
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """How long they take together."""
+        """Return the total duration (s) of tests."""
         return sum(self.tests[name].seconds for name in tests)
 
     def left_out(self) -> Iterator[str]:
-        """Tests that fail without any change, or take too long."""
+        """Yield tests that fail without any change, or take too long."""
         return (name for name, ran in self.tests.items() if not ran.passed)
 
     def leave_out(self, test: str) -> None:
-        """Use a test no more."""
+        """Exclude a test."""
         if test in self.tests:
             self.tests[test] = self.tests[test]._replace(passed=False)
 
@@ -108,23 +108,23 @@ class Selection:
 
 
 def tracer_of(sources: Iterable[Path]) -> coverage.Coverage:
-    """What notes which lines of some files run, and keeps no file."""
+    """Return a coverage tracer for the lines of these files, without a data file."""
     return coverage.Coverage(data_file=None, include=[str(path) for path in sources], config_file=False)
 
 
 def lines_run(tracer: coverage.Coverage, files: dict[str, Path]) -> dict[str, list[int]]:
-    """The lines of each file that have run."""
+    """Return the lines of each file that were run."""
     data = tracer.get_data()
     return {file: data.lines(str(path)) or [] for file, path in files.items()}
 
 
 def is_own(test: str, file: str) -> bool:
-    """Whether a test stands in the file's own test file, as test_limits.py is that of control/limits.py."""
+    """Return True if a test is in the test file of this file, as test_limits.py is of control/limits.py."""
     return Path(test.split("::")[0]).name.startswith(f"test_{Path(file).stem}")
 
 
 def _in_turn(tests: list[str], file: str) -> list[str]:
-    """Tests of the file's own, then the first of each test file, the second of each, those of its folder first."""
+    """Return the file's own tests, then the first of each test file, the second, ..., its folder's first."""
     files: dict[str, list[str]] = {}
     for name in tests:
         files.setdefault(name.split("::")[0], []).append(name)

@@ -1,6 +1,6 @@
-"""Measures the kernels' rounding errors against 50 digits, and whether their bits depend on anything.
+"""Rounding errors of the kernels, measured with 50 digits, and reproducibility of their bits.
 
-``python -m tools.numerics`` prints the tables of docs/numerics.md, ``--write docs/numerics.md`` puts them there.
+``python -m tools.numerics`` prints the tables of docs/numerics.md; ``--write docs/numerics.md`` updates them.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ Found = Mapping[str, Mapping[str, Mapping[str, Floats]]]
 
 
 def models() -> dict[str, Measured]:
-    """Every arm, and some with kernels of their own for many states."""
+    """Return all arms, and some with customised kernels and batches."""
     found = {arm: Measured(load(arm)) for arm in ARMS}
     return found | {f"{arm}, customised": Measured(load(arm).customised(), many=True) for arm in CUSTOMISED}
 
 
 def samples(measured: Measured) -> int:
-    """How many motions of a kind are measured."""
+    """Return the number of motions of each kind."""
     return SAMPLES if measured.model.n <= 10 else FEW
 
 
 def all_errors(arms: Mapping[str, Measured]) -> Found:
-    """Errors of everything."""
+    """Return all errors."""
     return {
         arm: {kind: measure(measured, kind, samples(measured)) for kind in MOTIONS}
         for arm, measured in tqdm(arms.items(), desc="arms", leave=False, disable=None)
@@ -53,7 +53,7 @@ def all_errors(arms: Mapping[str, Measured]) -> Found:
 
 
 def arm_table(found: Found) -> str:
-    """Largest and median error of each quantity, one row an arm."""
+    """Return a table of the largest and median error of each quantity, a row for each arm."""
     rows = [["arm", *QUANTITIES]]
     for arm, kinds in found.items():
         rows.append([arm, *(_cell(np.concatenate([x[name] for x in kinds.values()])) for name in QUANTITIES)])
@@ -61,7 +61,7 @@ def arm_table(found: Found) -> str:
 
 
 def motion_table(found: Found) -> str:
-    """The same, one row a kind of motion."""
+    """Return a table of the largest and median error of each quantity, a row for each kind of motion."""
     rows = [["motion", *QUANTITIES]]
     for kind in MOTIONS:
         rows.append([kind, *(_cell(np.concatenate([x[kind][name] for x in found.values()])) for name in QUANTITIES)])
@@ -78,7 +78,7 @@ def _cell(errors: Floats) -> str:
 
 
 def plain_table(arms: Mapping[str, Measured]) -> str:
-    """Relative errors and conditions for ordinary motions, the worst of each."""
+    """Return the largest relative errors and condition numbers for ordinary motions."""
     rows = [
         [
             "arm",
@@ -108,7 +108,7 @@ def _plain_cells(found: list[Plain]) -> list[str]:
 
 
 def singular_table() -> str:
-    """Two joints on one axis and less and less inertia between them."""
+    """Return the errors for two joints on one axis with a decreasing inertia between them."""
     rows = [["inertia between them, kg m²", "scaled condition", "error of forward_dynamics"]]
     for dust in DUST:
         measured = Measured(same_axis(dust))
@@ -118,7 +118,7 @@ def singular_table() -> str:
 
 
 def error_report() -> str:
-    """What is measured against 50 digits, as Markdown."""
+    """Return the errors as Markdown."""
     arms = models()
     found = all_errors(arms)
     return f"""\
@@ -141,7 +141,7 @@ Two joints on one axis:
 
 
 def bits_report() -> str:
-    """Whether bits are the same, as Markdown."""
+    """Return the comparison of bits as Markdown."""
     return f"""\
 Command: `{COMMAND}`. Results of every kernel for the Panda, of customised ones for the SCARA, and of simulated
 Pandas with friction, one and five at once, from two processes each; the first is an ordinary one.
@@ -151,12 +151,12 @@ Pandas with friction, one and five at once, from two processes each; the first i
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this Markdown file, too")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(arguments)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on what the strange arms lack
+        warnings.simplefilter("ignore")  # about properties that the unusual arms do not define
         parts = {"make numerics, errors": error_report(), "make numerics, bits": bits_report()}
     print("\n".join(parts.values()))
     if options.write:

@@ -1,4 +1,4 @@
-"""Arms and motions that are hard on rounding, beside the shipped robots."""
+"""Arms and motions that are difficult for rounding, in addition to the shipped robots."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _TURNS = ((0.0, 0.0, 0.0), (1.2, -0.4, 0.3), (-1.5, 0.0, 0.7), (0.6, 1.1, -0.2))
 
 
 def chain(masses: Sequence[float], lengths: Sequence[float], way: float = 0.0) -> RobotModel:
-    """A chain of skew turning joints; link k is a rod of masses[k] and lengths[k], twisted against the last one.
+    """Return a chain of skew revolute joints; link k is a rod with masses[k] and lengths[k].
 
-    ``way`` (m) leads from the root to the first joint.
+    ``way`` (m) is the distance from the root to the first joint.
     """
     links, joints = ['<link name="link0"/>'], []
     for k, (mass, length) in enumerate(zip(masses, lengths, strict=True), start=1):
@@ -49,7 +49,7 @@ def chain(masses: Sequence[float], lengths: Sequence[float], way: float = 0.0) -
 
 
 def same_axis(dust_inertia: float) -> RobotModel:
-    """Two joints about one axis, between them a link with next to no inertia: a mass matrix that is nearly singular."""
+    """Return two joints on one axis with a link of small inertia between them: a nearly singular mass matrix."""
     rod = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>'
     x = repr(dust_inertia)
     dust = f'<inertia ixx="{x}" ixy="0" ixz="0" iyy="{x}" iyz="0" izz="{x}"/>'
@@ -87,9 +87,9 @@ ARMS = tuple(_MADE)
 
 
 def load(arm: str) -> RobotModel:
-    """One of ARMS."""
+    """Return one of ARMS."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on missing friction and odd inertias: meant to be so
+        warnings.simplefilter("ignore")  # about missing friction and unusual inertias, which are intended
         return _MADE[arm]()
 
 

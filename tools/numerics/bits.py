@@ -1,4 +1,4 @@
-"""Whether processes that differ in one condition give the same results, bit for bit.
+"""Comparison of results, bit for bit, between processes that differ in one condition.
 
 ``python -m tools.numerics.bits FILE STATES`` writes the results of one process.
 """
@@ -35,7 +35,7 @@ _START = "import runpy; runpy.run_module('tools.numerics.bits', run_name='__main
 
 
 class Condition(NamedTuple):
-    """What is different about a process: its environment, and whether it has one core only."""
+    """Condition of a process: environment variables, and True for one core only."""
 
     environment: Mapping[str, str] = {}
     one_core: bool = False
@@ -56,7 +56,7 @@ def _load(robot: str, dynamics: str) -> RobotModel:
 
 
 def results(states: int = STATES) -> dict[str, Floats]:
-    """Everything that is compared."""
+    """Return all results to compare."""
     panda, scara = _load("panda", "panda_coulomb"), _load("scara", "scara")
     q, qd, qdd, tau = random_states(panda.n, states, 9)
     link, few = panda.link_names[-1], slice(0, 20)
@@ -94,7 +94,7 @@ def results(states: int = STATES) -> dict[str, Floats]:
 
 
 def from_process(condition: Condition, states: int = STATES) -> Results:
-    """The results of a process of its own."""
+    """Return the results of a new process."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
     if "NUMBA_CACHE_DIR" in os.environ:
         environment["NUMBA_CACHE_DIR"] = os.environ["NUMBA_CACHE_DIR"]
@@ -110,7 +110,7 @@ def from_process(condition: Condition, states: int = STATES) -> Results:
 
 
 class Difference(NamedTuple):
-    """How many numbers differ, of how many; and the largest difference, in eps of the largest number of its array."""
+    """Number of different values, number of all, and the largest difference in eps of the array's largest value."""
 
     numbers: int
     of: int
@@ -118,7 +118,7 @@ class Difference(NamedTuple):
 
 
 def difference(a: Results, b: Results) -> Difference:
-    """Between two processes' results: bits, not values, so that NaN equals itself and -0 is not 0."""
+    """Return the difference of two results by bits, so that NaN equals itself and -0 differs from 0."""
     numbers, of, worst = 0, 0, 0.0
     for name, ours in a.items():
         other = b[name]
@@ -129,13 +129,13 @@ def difference(a: Results, b: Results) -> Difference:
 
 
 def compare() -> dict[str, Difference]:
-    """Each of CONDITIONS beside a first process."""
+    """Return the difference of each of CONDITIONS from a first process."""
     first = from_process(Condition())
     return {name: difference(first, from_process(condition)) for name, condition in CONDITIONS.items()}
 
 
 def bits_table(found: Mapping[str, Difference]) -> str:
-    """How many numbers differ, and by how much at most."""
+    """Return a table of the numbers of different values and the largest difference."""
     rows = [["second process", "numbers that differ", "largest difference, eps of the largest number"]]
     rows += [[name, f"{x.numbers} of {x.of}", f"{x.eps:.2g}"] for name, x in found.items()]
     return markdown_table(rows)

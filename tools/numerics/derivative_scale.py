@@ -1,8 +1,8 @@
-"""How large the terms of the derivatives of the torque are, as kernels/derivatives.py takes them.
+"""Size of the terms in the derivatives of the torque, as computed by kernels/derivatives.py.
 
-There all moments, speeds and inertias are about the first body's origin: the scale grows with the square of the
-distance from it, also for joints far out that carry little. As in scale.py, lengths stand for vectors:
-motions are pairs of an angular and a linear part, loads of a moment and a force.
+All moments, velocities and inertias there are about the first body's origin, so that the scale grows with the square of
+the distance from it, also for joints far out with small loads. As in scale.py, lengths replace vectors: motions are
+pairs of an angular and a linear part, wrenches of a moment and a force.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 
 
 class _Inertia(NamedTuple):
-    """Mass, first moment and inertia about that origin; load; and the two parts of B (see kernels/derivatives.py)."""
+    """Mass, first moment and inertia about this origin; wrench; and the two parts of B (see kernels/derivatives.py)."""
 
     m: float
     h: float
@@ -34,7 +34,7 @@ class _Inertia(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """A joint's axis S and its derivatives S' and S''; velocity and acceleration of its body; way from that origin."""
+    """Joint axis S and its derivatives S' and S''; velocity and acceleration of its body; distance from the origin."""
 
     s: Pair
     ds: Pair
@@ -61,7 +61,7 @@ def _times(factor: float, a: Pair) -> Pair:
 
 
 def derivative_scales(of: Sizes, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
-    """Of the derivatives (n, n) of the torque by q and qd."""
+    """Return the scales of the derivatives (n, n) of the torque with respect to q and qd."""
     positions, rates, accelerations = (of.couplings @ np.abs(x) for x in (q, qd, qdd))
     axes = _move(of, positions, rates, accelerations)
     bodies = [_load(of, i, axis) for i, axis in enumerate(axes)]
@@ -89,7 +89,7 @@ def _move(of: Sizes, positions: Floats, rates: Floats, accelerations: Floats) ->
 
 
 def _way(of: Sizes, positions: Floats, i: int) -> float:
-    """From the frame before to the body's, along a slide as well."""
+    """Return the distance from the previous frame to the body's, including the position of a prismatic joint."""
     return float(of.ways[i] + (positions[i] if of.slides[i] else 0.0))
 
 
@@ -126,7 +126,7 @@ def _turn_rotors(
 
 
 def _gather(of: Sizes, axes: list[_Axis], bodies: list[_Inertia], by_q: Floats, by_qd: Floats) -> None:
-    """Bodies become the sums of all that they carry."""
+    """Replace bodies by the sums of all bodies that they carry."""
     for j in reversed(range(len(bodies))):
         body, (s, ds, dds, *_) = bodies[j], axes[j]
         first = _sum(

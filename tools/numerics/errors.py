@@ -36,7 +36,7 @@ QUANTITIES = (
 
 
 def units(got: Any, exact: Any, size: Any) -> float:
-    """Largest error in units of eps times ``size``, element by element; infinite where ``got`` is not finite."""
+    """Return the largest error in units of eps times ``size``, elementwise; infinite if ``got`` is not finite."""
     worst = 0.0
     for ours, true, scale_ in np.broadcast(np.asarray(got), np.asarray(exact), np.asarray(size)):
         if not np.isfinite(ours):
@@ -46,7 +46,7 @@ def units(got: Any, exact: Any, size: Any) -> float:
 
 
 class Measured:
-    """A model beside the same robot in 50 digits; ``many``: by the kernels that take many states."""
+    """Model and the same robot with 50 digits; ``many`` is True for the kernels of batches."""
 
     def __init__(self, model: RobotModel, many: bool = False) -> None:
         self.model, self.many = model, many
@@ -54,14 +54,14 @@ class Measured:
         self.sizes = scale.sizes(model)
 
     def ours(self, quantity: str, *arguments: Any) -> Floats:
-        """What the model says: the method ``quantity`` for one state."""
+        """Return the model's result of the method ``quantity`` for one state."""
         method = getattr(self.model, quantity)
         if not self.many:
             return np.asarray(method(*arguments))
         return np.asarray(method(*(x[np.newaxis] if isinstance(x, np.ndarray) else x for x in arguments))[0])
 
     def errors(self, motion: Motion) -> dict[str, float]:
-        """Error of each of QUANTITIES for one motion; NaN where forward dynamics is refused as singular."""
+        """Return the error of each of QUANTITIES for one motion; NaN if forward dynamics reports singularity."""
         model, robot, sizes = self.model, self.exact, self.sizes
         q, qd, qdd = motion
         rest, link = np.zeros(model.n), model.link_names[-1]
@@ -115,7 +115,7 @@ class Measured:
         return ours, oracle.derivatives(self.exact, *motion), derivative_scales(self.sizes, *motion)
 
     def _forward_error(self, motion: Motion, bias: Exact, matrix: Exact, matrix_size: Floats) -> float:
-        """In units of what errors of one eps in tau, bias and matrix would do: |M^-1| (|M| |qdd| + |h| + |tau|)."""
+        """Return the error relative to one eps in tau, bias and matrix: |M^-1| (|M| |qdd| + |h| + |tau|)."""
         q, qd, _ = motion
         tau = self.ours("inverse_dynamics", *motion)
         try:
@@ -127,7 +127,7 @@ class Measured:
         return units(got, true, np.abs(inverse) @ load + scale.FLOOR)
 
     def plain_errors(self, motion: Motion) -> Plain:
-        """What remains of the digits for one motion."""
+        """Return relative errors for one motion."""
         q, qd, qdd = motion
         rest = np.zeros(len(q))
         matrix, bias = oracle.mass_matrix(self.exact, q), oracle.torque(self.exact, q, qd, rest)
@@ -148,11 +148,11 @@ class Measured:
 
 
 class Plain(NamedTuple):
-    """Relative errors, and the conditions of the mass matrix.
+    """Relative errors, and condition numbers of the mass matrix.
 
-    Of inverse dynamics: largest error by largest torque; of its derivatives the same for each joint's row. Condition
-    of M, and of M where each joint has units in which its diagonal element is 1. Of forward dynamics, in the length of
-    qdd in those units; NaN where it is refused.
+    Inverse dynamics: largest error divided by largest torque; derivatives: the same for each joint's row. Condition
+    number of M, and of M in joint units in which its diagonal elements are 1. Forward dynamics: norm of the error in
+    these units; NaN if singular.
     """
 
     torque: float
@@ -167,7 +167,7 @@ def _relative(got: Any, true: Exact) -> float:
 
 
 def _relative_rows(got: Any, true: Exact) -> float:
-    """Largest error of a row by its largest element; rows that are 0 but for the oracle's rounding do not count."""
+    """Return the largest error of a row divided by its largest element; rows that are exactly 0 are ignored."""
     largest = np.max(abs(true), axis=1)
     rows = largest > np.max(largest) * MP.mpf(10) ** -28
     return float(np.max(np.max(abs(oracle.exact(got) - true), axis=1)[rows] / largest[rows]))
@@ -178,18 +178,18 @@ def _length(vector: Exact) -> Any:
 
 
 def _condition(matrix: Exact) -> float:
-    """Largest by smallest eigenvalue."""
+    """Return the largest divided by the smallest eigenvalue."""
     values = MP.eigsy(MP.matrix(matrix.tolist()), eigvals_only=True)
     return float(max(values) / min(values))
 
 
 def motions(kind: str, n: int, count: int) -> list[Motion]:
-    """So many motions of a kind of MOTIONS: always the same ones."""
+    """Return ``count`` motions of a kind of MOTIONS, always the same ones."""
     rng = np.random.default_rng([9, list(MOTIONS).index(kind)])
     return [MOTIONS[kind](n, rng) for _ in range(count)]
 
 
 def measure(measured: Measured, kind: str, count: int) -> dict[str, Floats]:
-    """Errors (count,) of each quantity for so many motions of a kind of MOTIONS."""
+    """Return the errors (count,) of each quantity for ``count`` motions of a kind of MOTIONS."""
     rows = [measured.errors(motion) for motion in motions(kind, measured.model.n, count)]
     return {name: np.array([row[name] for row in rows]) for name in QUANTITIES}

@@ -1,8 +1,8 @@
-"""Rigid-body dynamics in 50 decimal digits: what the kernels' rounding errors are measured against.
+"""Rigid-body dynamics with 50 decimal digits, the reference for the kernels' rounding errors.
 
-It shares no step with the kernels: everything stands in the root frame, inertias are about centres of mass, and the
-torque of a joint is a sum over all bodies that it moves (d'Alembert's principle). The numbers are the very doubles
-that the kernels are given; a rotation of theirs is taken as the rotation next to it.
+The method shares no step with the kernels: all vectors are in the root frame, inertias are about centres of mass, and
+the torque of a joint is a sum over all bodies that it moves (d'Alembert's principle). The inputs are the doubles of the
+kernels; rotation matrices are replaced by the nearest exact rotations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # ixx ixy ixz iyy iyz
 
 
 class Body(NamedTuple):
-    """A body in its own frame, whose z axis is that of the joint that moves it; inertia about the centre of mass."""
+    """Body in its own frame, whose z axis is the joint axis; inertia about the centre of mass."""
 
     parent: int
     slides: bool
@@ -40,7 +40,7 @@ class Body(NamedTuple):
 
 
 class Rotor(NamedTuple):
-    """A rotor and the body that carries it, -1 for the base."""
+    """Rotor and the body that carries it, -1 for the base."""
 
     carrier: int
     axis: Exact
@@ -48,7 +48,7 @@ class Rotor(NamedTuple):
 
 
 class ExactRobot(NamedTuple):
-    """A robot; ``couplings`` (bodies, then rotors; n) gives the rates of all from those of the coordinates."""
+    """Robot; ``couplings`` (bodies, then rotors; n) map the velocities of the coordinates to those of all."""
 
     bodies: tuple[Body, ...]
     rotors: tuple[Rotor, ...]
@@ -57,7 +57,7 @@ class ExactRobot(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """Where a body's frame is, and how it moves, in the root frame; its origin accelerates against gravity, too."""
+    """Pose, velocity and acceleration of a body in the root frame; the acceleration includes -g."""
 
     axes: Exact
     origin: Exact
@@ -67,7 +67,7 @@ class Moving(NamedTuple):
 
 
 def exact(values: ArrayLike) -> Exact:
-    """Doubles as numbers of 50 digits; what has them already stays."""
+    """Return doubles as numbers with 50 digits; numbers that have them are unchanged."""
     array = np.asarray(values)
     out = np.empty(array.shape, dtype=object)
     for place, value in np.ndenumerate(array):
@@ -76,12 +76,12 @@ def exact(values: ArrayLike) -> Exact:
 
 
 def cross(a: Exact, b: Exact) -> Exact:
-    """The cross product a x b."""
+    """Return the cross product a x b."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], dtype=object)
 
 
 def next_rotation(matrix: ArrayLike) -> Exact:
-    """The rotation next to a matrix that is one to some digits: Newton's iteration for the polar decomposition."""
+    """Return the nearest rotation to an almost orthogonal matrix by Newton's iteration for the polar decomposition."""
     r = exact(matrix)
     for _ in range(3):  # 1e-16, 1e-32, 1e-64
         r = r @ (3 * exact(np.eye(3)) - r.T @ r) / 2
@@ -94,7 +94,7 @@ def _symmetric(six: Exact) -> Exact:
 
 
 def exact_robot(model: RobotModel) -> ExactRobot:
-    """The robot whose numbers are a model's doubles, payload included."""
+    """Return the robot with the doubles of a model, payload included."""
     robot = views(model.kernels.topology, model.kernels.parameters)
     couplings = exact(np.zeros((len(robot.tree), model.n)))
     for row, line in enumerate(robot.tree):
@@ -118,7 +118,7 @@ def exact_robot(model: RobotModel) -> ExactRobot:
 
 
 def move(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightless: bool = False) -> list[Moving]:
-    """Every body for coordinates, rates and accelerations (n,)."""
+    """Return the motion of every body for coordinates, velocities and accelerations (n,)."""
     positions, rates, accelerations = (robot.couplings @ exact(x) for x in (q, qd, qdd))
     zero = exact(np.zeros(3))
     base = Moving(exact(np.eye(3)), zero, zero, zero, zero if weightless else -robot.gravity)
@@ -151,7 +151,7 @@ def _path(robot: ExactRobot, body: int) -> Iterator[int]:
 
 
 def _carry(robot: ExactRobot, moving: list[Moving], body: int, point: Exact, force: Exact, moment: Exact) -> Exact:
-    """Torques (bodies,) of the tree's joints for a load at a point of a body, in the root frame."""
+    """Return torques (bodies,) of the tree's joints for a wrench at a point of a body, in the root frame."""
     torques = exact(np.zeros(len(robot.bodies)))
     for i in _path(robot, body):
         z = moving[i].axes[:, 2]
@@ -161,7 +161,7 @@ def _carry(robot: ExactRobot, moving: list[Moving], body: int, point: Exact, for
 
 
 def _spin(robot: ExactRobot, moving: list[Moving], rotor: int, qd: Exact, qdd: Exact) -> Exact:
-    """Torques (n,) for a rotor of inertia 1, Tsai (9.157)."""
+    """Return torques (n,) for a rotor of inertia 1, Tsai (9.157)."""
     carrier, axis, _ = robot.rotors[rotor]
     row = robot.couplings[len(robot.bodies) + rotor]
     spin, spin_up = row @ qd, row @ qdd
@@ -175,7 +175,7 @@ def _spin(robot: ExactRobot, moving: list[Moving], rotor: int, qd: Exact, qdd: E
 
 
 def torque(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightless: bool = False) -> Exact:
-    """Torque (n,) for a motion."""
+    """Return the torque (n,) for a motion."""
     moving = move(robot, q, qd, qdd, weightless)
     on_joints = exact(np.zeros(len(robot.bodies)))
     for i, (body, at) in enumerate(zip(robot.bodies, moving, strict=True)):
@@ -192,15 +192,16 @@ def torque(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weigh
 
 
 def mass_matrix(robot: ExactRobot, q: ArrayLike) -> Exact:
-    """Mass matrix (n, n): columns are torques for unit accelerations without weight."""
+    """Return the mass matrix (n, n); its columns are torques for unit accelerations without gravity."""
     n = robot.couplings.shape[1]
     return np.array([torque(robot, q, np.zeros(n), unit, weightless=True) for unit in np.eye(n)]).T
 
 
 def derivatives(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Exact, Exact]:
-    """Derivatives (n, n) of the torque by q and qd, by differences.
+    """Return the derivatives (n, n) of the torque with respect to q and qd, by differences.
 
-    By q over 1e-16, right to 30 digits; by qd all digits, since torque is quadratic in the rates.
+    Those with respect to q have a step of 1e-16 and 30 correct digits; those with respect to qd are exact, because the
+    torque is quadratic in the velocities.
     """
     x, v = exact(q), exact(qd)
     still, small = 0 * v, MP.mpf(10) ** -16
@@ -216,13 +217,13 @@ def derivatives(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) 
 
 
 def acceleration(matrix: Exact, bias: Exact, tau: ArrayLike) -> tuple[Exact, Exact]:
-    """Solution qdd (n,) of matrix qdd + bias = tau, and the inverse (n, n) of the matrix."""
+    """Return the solution qdd (n,) of matrix qdd + bias = tau, and the inverse (n, n) of the matrix."""
     inverse = np.array((MP.matrix(matrix.tolist()) ** -1).tolist(), dtype=object)
     return inverse @ (exact(tau) - bias), inverse
 
 
 def regressor(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Exact:
-    """Torques (n, parameters) for a unit of each of ``model.inertial_parameters``."""
+    """Return torques (n, parameters) for a unit of each of ``model.inertial_parameters``."""
     moving = move(robot, q, qd, qdd)
     columns = []
     zero, units = exact(np.zeros(3)), exact(np.eye(3))
@@ -247,7 +248,7 @@ def regressor(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike,
 
 
 def jacobian(model: RobotModel, robot: ExactRobot, q: ArrayLike, link: str) -> Exact:
-    """Jacobian (6, n) of a link's origin, linear rows first, Craig 5.7."""
+    """Return the Jacobian (6, n) of a link's origin, linear rows first, Craig 5.7."""
     still = np.zeros(model.n)
     moving, frame = move(robot, q, still, still), model.link_frames[link]
     rows = exact(np.zeros((6, len(robot.bodies))))
@@ -263,7 +264,7 @@ def jacobian(model: RobotModel, robot: ExactRobot, q: ArrayLike, link: str) -> E
 
 
 def jacobian_dot_qd(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike, link: str) -> Exact:
-    """Acceleration (6,) of a link's origin, then angular, while no joint accelerates."""
+    """Return the linear and angular acceleration (6,) of a link's origin for zero joint accelerations."""
     frame = model.link_frames[link]
     if frame.body < 0:
         return exact(np.zeros(6))
@@ -273,7 +274,7 @@ def jacobian_dot_qd(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: Arra
 
 
 def potential_energy(robot: ExactRobot, q: ArrayLike) -> Any:
-    """-sum m g . c."""
+    """Return the potential energy -sum m g . c."""
     still = np.zeros(robot.couplings.shape[1])
     moving = move(robot, q, still, still)
     return -sum(
@@ -283,13 +284,13 @@ def potential_energy(robot: ExactRobot, q: ArrayLike) -> Any:
 
 
 def kinetic_energy(matrix: Exact, qd: ArrayLike) -> Any:
-    """1/2 qd^T M qd."""
+    """Return the kinetic energy 1/2 qd^T M qd."""
     rates = exact(qd)
     return rates @ matrix @ rates / 2
 
 
 def friction_torque(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike) -> Exact:
-    """Torque (n,) that friction takes; the formulas of kernels/friction.py, whose docstring names their sources."""
+    """Return the friction torque (n,) by the formulas of kernels/friction.py, which names their sources."""
     driven = robot.couplings[: len(robot.bodies)]
     torques = [
         _joint_friction(line, x, v)

@@ -1,10 +1,10 @@
-"""How large the terms are whose sum is a torque: the measure of its rounding error.
+"""Size of the terms whose sum is a torque, the scale of its rounding error.
 
-The kernels' formulas with the length of each vector in its place, and every sum of lengths: what a torque would be if
-no two terms had opposite signs. Rounding a rotation or a cross product errs by a few eps of the lengths, not of the
-single components; so an error of k eps times this scale is that of slightly different numbers in the URDF.
+The kernels' formulas with lengths in place of vectors and sums of lengths in place of sums: the torque if no two terms
+had opposite signs. Rounding of a rotation or cross product errs by a few eps of the lengths, not of the single
+components. An error of k eps times this scale therefore corresponds to slightly different numbers in the URDF.
 
-FLOOR, the smallest normal number, is in every term: eps times it is the last place of denormal numbers.
+FLOOR, the smallest normal number, is added to every term, because eps times it is the last digit of denormal numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FLOOR = float(np.finfo(np.float64).tiny)
 
 
 class Sizes(NamedTuple):
-    """Lengths of a robot's vectors: of the way to each frame, of first moments and inertias; and its couplings."""
+    """Lengths of a robot's vectors: distances of frames, first moments and inertias; and its couplings."""
 
     parents: list[int]
     slides: list[bool]
@@ -41,7 +41,7 @@ class Sizes(NamedTuple):
 
 
 def sizes(model: RobotModel) -> Sizes:
-    """Of a model's numbers, payload included."""
+    """Return the lengths of a model, payload included."""
     robot, count = views(model.kernels.topology, model.kernels.parameters), len(model.moving_joints)
     couplings = np.zeros((len(robot.tree), model.n))
     for row, line in enumerate(robot.tree):
@@ -63,7 +63,7 @@ def sizes(model: RobotModel) -> Sizes:
 
 
 def _lengths(rows: Floats) -> Floats:
-    """Without squares, in which denormal numbers vanish."""
+    """Return the lengths without squares, in which denormal numbers would vanish."""
     return np.asarray(np.hypot.reduce(rows, axis=1))
 
 
@@ -93,14 +93,14 @@ def _move(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, gravity: float
 
 
 def path(of: Sizes, body: int) -> Iterator[int]:
-    """The bodies from this one to the base."""
+    """Yield the bodies from this one to the base."""
     while body >= 0:
         yield body
         body = of.parents[body]
 
 
 def _carry(of: Sizes, ways: Floats, body: int, force: float, moment: float) -> Floats:
-    """Torques (n,) for a load on a body."""
+    """Return torques (n,) for a wrench on a body."""
     on_joints = np.zeros(len(of.couplings))
     for i in path(of, body):
         on_joints[i] = (force if of.slides[i] else moment) + FLOOR
@@ -109,7 +109,7 @@ def _carry(of: Sizes, ways: Floats, body: int, force: float, moment: float) -> F
 
 
 def torque_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightless: bool = False) -> Floats:
-    """Of the torque (n,) for a motion."""
+    """Return the scale of the torque (n,) for a motion."""
     motion = _move(of, q, qd, qdd, 0.0 if weightless else of.gravity)
     total = np.full(of.couplings.shape[1], FLOOR)
     for i in range(len(of.parents)):
@@ -132,13 +132,13 @@ def _spin(of: Sizes, motion: _Motion, rotor: int) -> Floats:
 
 
 def matrix_scale(of: Sizes, q: ArrayLike) -> Floats:
-    """Of the mass matrix (n, n)."""
+    """Return the scale of the mass matrix (n, n)."""
     n = of.couplings.shape[1]
     return np.array([torque_scale(of, q, np.zeros(n), unit, weightless=True) for unit in np.eye(n)]).T
 
 
 def regressor_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-    """Of the regressor (n, parameters)."""
+    """Return the scale of the regressor (n, parameters)."""
     motion = _move(of, q, qd, qdd, of.gravity)
     columns = []
     for i in range(len(of.parents)):
@@ -151,7 +151,7 @@ def regressor_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> F
 
 
 def jacobian_scale(model: RobotModel, of: Sizes, q: ArrayLike, link: str) -> Floats:
-    """Of the Jacobian (6, n): the way from the root to the link for turning joints, 1 for angles and sliding ones."""
+    """Return the scale of the Jacobian (6, n): distance to the link for revolute joints, 1 for other elements."""
     frame = model.link_frames[link]
     still = np.zeros(of.couplings.shape[1])
     ways = _move(of, q, still, still, 0.0).ways
@@ -164,7 +164,7 @@ def jacobian_scale(model: RobotModel, of: Sizes, q: ArrayLike, link: str) -> Flo
 
 
 def acceleration_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike, link: str) -> Floats:
-    """Of Jdot qd (6,); the recursion that it comes from carries gravity, which is taken away again."""
+    """Return the scale of Jdot qd (6,); its recursion includes gravity, which is subtracted again."""
     frame = model.link_frames[link]
     if frame.body < 0:
         return np.full(6, FLOOR)
@@ -175,7 +175,7 @@ def acceleration_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike
 
 
 def potential_scale(of: Sizes, q: ArrayLike) -> float:
-    """Of the potential energy."""
+    """Return the scale of the potential energy."""
     still = np.zeros(of.couplings.shape[1])
     ways = _move(of, q, still, still, 0.0).ways
     reach = [sum(ways[i] for i in path(of, body)) for body in range(len(of.parents))]
@@ -183,7 +183,7 @@ def potential_scale(of: Sizes, q: ArrayLike) -> float:
 
 
 def friction_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike) -> Floats:
-    """Of the friction torque (n,); a ripple's angle is rounded before its sine is taken."""
+    """Return the scale of the friction torque (n,); the angle of a ripple is rounded before the sine."""
     driven = of.couplings[: len(of.parents)]
     table = np.abs(model.friction_parameters)
     ripple = 1.0 + table[:, layout.RIPPLE_PER_TURN] * (driven @ np.abs(q)) + table[:, layout.RIPPLE_PHASE]

@@ -1,4 +1,4 @@
-"""What every block must be, by its language; a language that is not here is an error."""
+"""Checks of code blocks by their language; a language without a check is an error."""
 
 import ast
 import json
@@ -22,7 +22,7 @@ _DYNAMICS = {"gravity", "joints", "links", "rotors", "coordinates", "couplings",
 
 
 def check_block(block: Block, folder: Path) -> None:
-    """Raise where a block is not what its language says; ``folder`` is for files that readers want."""
+    """Raise if a block is not valid in its language; ``folder`` is for files that blocks need."""
     if block.language == "python":
         ast.parse(block.text, block.where)
     elif block.language in ("sh", "console"):
@@ -38,7 +38,7 @@ def check_block(block: Block, folder: Path) -> None:
 
 
 def _check_shell(block: Block) -> None:
-    """Of a console the lines behind a $."""
+    """Check the lines after $ of a console, or all lines of a script."""
     text = block.text
     if block.language == "console":
         prompts = [line[2:].removesuffix("\\") for line in text.splitlines() if line.startswith("$ ")]
@@ -74,7 +74,7 @@ def _check_yaml(block: Block, folder: Path) -> None:
 
 
 def _check_parameters(path: Path, content: dict[str, Any], block: Block) -> None:
-    """Every parameter is one of a node that the file is for, which takes its value."""
+    """Check that every parameter belongs to a node of the file and has a valid value."""
     files_nodes = {key.rpartition("/")[2] for key in content}
     nodes = [node for node in ros_names.PARAMETERS if files_nodes & {node, "*", "**"}]
     assert nodes, f"{block.where}: for none of our nodes"

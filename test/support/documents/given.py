@@ -1,4 +1,4 @@
-"""What a page takes for granted before its first block: files that its reader has, and names that it has explained."""
+"""Prerequisites of a page: files that its reader has, and names that it has defined."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ PANDA_RECORDING = "panda_exciting_trajectory.db3"
 
 
 def prepare(page: str) -> dict[str, Any]:
-    """Fill the working directory for a page; return the names that it knows."""
+    """Fill the working directory for a page; return the names that it defines."""
     if page == "README.md":
         folder = Path("demo_output/pd")  # as `make demo` leaves it behind
         folder.mkdir(parents=True)
@@ -40,7 +40,7 @@ def _run(*arguments: str) -> None:
 
 
 def _link_recording() -> None:
-    """Put the real arm's recording and its URDF there, where the machine has both."""
+    """Link the recording of a real arm and its URDF, if the machine has both."""
     if RECORDING.exists() and PANDA in PUBLIC:
         Path(PANDA_RECORDING).symlink_to(RECORDING)
         Path("panda.urdf").symlink_to(PUBLIC[PANDA])

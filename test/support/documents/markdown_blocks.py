@@ -1,4 +1,4 @@
-"""The fenced blocks of a Markdown page."""
+"""Fenced code blocks of a Markdown page."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ _FILE = re.compile(r"^ *<!-- file: (?P<name>\S+) -->")
 
 
 class Block(NamedTuple):
-    """A block, the line of its first fence, and the file that it is by the comment before it, "" for none."""
+    """Code block, the line of its first fence, and the file name in the comment before it, "" for none."""
 
     page: Path
     line: int
@@ -24,13 +24,13 @@ class Block(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """README and all pages of docs."""
+    """Return README and all pages of docs."""
     docs = [path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts]
     return [ROOT / "README.md", *sorted(docs)]
 
 
 def blocks(page: Path) -> list[Block]:
-    """All blocks of a page, without those that are directives of Sphinx, which `make docs` checks."""
+    """Return all blocks of a page, except Sphinx directives, which `make docs` checks."""
     found: list[Block] = []
     lines = page.read_text(encoding="utf-8").splitlines()
     start, fence, indent, language = 0, "", 0, ""

@@ -1,4 +1,4 @@
-"""What a ROS user can name: executables, parameters, topics, services and actions."""
+"""ROS names of this package: executables, parameters, topics, services and actions."""
 
 import re
 from functools import cache

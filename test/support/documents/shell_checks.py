@@ -1,4 +1,4 @@
-"""What can be told of a command without running it: that programs, arguments, parameters and topics of ours exist."""
+"""Static checks of commands: programs, arguments, parameters and topics of this package exist."""
 
 import argparse
 import re
@@ -20,11 +20,11 @@ _PACKAGE = "robot_dynamics_ros"
 
 
 class _ParsedError(Exception):
-    """The arguments were understood; nothing is run."""
+    """Exception that stops a command after its arguments are parsed."""
 
 
 def check(words: list[str], where: str) -> None:
-    """Raise AssertionError, with the place, for a command of ours that names what is not there."""
+    """Raise AssertionError, with the place, for a command of this package with a name that does not exist."""
     program = words[0].rpartition("/")[2]
     if program == "robot_dynamics":
         _check_arguments(words[1:], where)
@@ -49,7 +49,7 @@ def needed_files(words: list[str]) -> Iterator[Path]:
 
 
 def _check_arguments(arguments: list[str], where: str) -> None:
-    """Let the command line's own parser read them, and stop there."""
+    """Parse the arguments with the command's own parser, without running it."""
     parse = argparse.ArgumentParser.parse_args
 
     def parse_only(self: argparse.ArgumentParser, *given: object, **named: object) -> None:
@@ -67,7 +67,7 @@ def _check_arguments(arguments: list[str], where: str) -> None:
 
 
 def _check_targets(words: list[str], where: str) -> None:
-    """Each word is a target, or sets a variable that the Makefile lets its user set."""
+    """Check that each word is a target, or sets a variable of the Makefile."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     known = {name for line in re.findall(r"^\.PHONY: (.+)$", text, flags=re.MULTILINE) for name in line.split()}
     known |= set(re.findall(r"^(\w+) \?= ?", text, flags=re.MULTILINE)) | {"PYTHON"}
@@ -115,7 +115,7 @@ def _check_parameter(node: str, name: str, text: str, where: str) -> None:
 
 
 def _check_name(name: str, words: list[str], where: str) -> None:
-    """Raise where no node has a topic or service of this name, in whatever namespace, and of the type among words."""
+    """Raise if no node has a topic or service of this name, in any namespace, and of the type among words."""
     known = {f"/{found.name.lstrip('/')}": found.type for found in ros_names.interfaces()}
     fitting = {of for full, of in known.items() if full.endswith(name) or name.endswith(full)}
     assert fitting, f"{where}: nothing here is called {name}"

@@ -1,4 +1,4 @@
-"""The commands in a block of shell, read as far as the pages use it: words, quotes, comments, && and here-documents."""
+"""Parser of shell blocks, as far as the pages need it: words, quotes, comments, && and here-documents."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ _JOINED = ("&&", ";", "|", "&")
 
 
 class Command(NamedTuple):
-    """The words of a command, the file it writes to (with >> in front where it appends), and what it reads."""
+    """Words of a command, the file it writes to (with >> in front to append), and its input."""
 
     words: list[str]
     output: str = ""
@@ -33,7 +33,7 @@ def commands(text: str) -> Iterator[Command]:
 
 
 def _is_whole(line: str) -> bool:
-    """Whether a line ends neither in a backslash nor within quotes."""
+    """Return True if a line ends neither in a backslash nor within quotes."""
     try:
         list(_tokens(line))
     except ValueError:

@@ -1,6 +1,6 @@
-"""A page as its reader goes through it: blocks one after the other, in a folder that looks like a clone of the package.
+"""Execution of a page: its blocks run in order in a folder that looks like a clone of the package.
 
-What takes ROS, the network or administrator's rights is not run; shell_checks.py looks at what it names.
+Blocks that need ROS, the network or administrator rights are not run; shell_checks.py checks their names.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 class Workspace:
-    """The folder, which is the working directory, and what the Python blocks of the page have defined so far."""
+    """Working directory of a page, and the names that its Python blocks have defined so far."""
 
     def __init__(self, folder: Path, page: Path) -> None:
         self.folder = folder
@@ -33,7 +33,7 @@ class Workspace:
         self.names: dict[str, Any] = {"__name__": "__main__", **prepare(str(page.relative_to(ROOT)))}
 
     def go_through(self, block: Block) -> None:
-        """Save, run or skip a block, as its language asks for; AssertionError names page and line."""
+        """Save, run or skip a block, depending on its language; AssertionError names page and line."""
         if block.file:
             path = self.folder / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ class Workspace:
         return ""
 
     def _waits(self, arguments: list[str]) -> bool:
-        """Whether Python installs something, or runs a node, which ends by Ctrl-C and has a test of its own."""
+        """Return True if Python installs packages, or runs a node, which needs Ctrl-C and has a test of its own."""
         script = self.folder / arguments[0]
         return arguments[:2] in (["-m", "pip"], ["-m", "venv"]) or (
             script.is_file() and "import rclpy" in script.read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ class Workspace:
 
 
 def _robot_dynamics(arguments: list[str], where: str) -> str:
-    """In this process: each start of Python would take a second."""
+    """Run a command in this process, because starting Python would take a second."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = main(arguments)
@@ -97,7 +97,7 @@ def _process(where: str, *words: str) -> str:
 
 
 def _prompts(block: Block) -> Iterator[tuple[str, str]]:
-    """Commands and what they print: in a console behind $ and below it, in a script all together and nothing."""
+    """Yield commands and their output: in a console after $ and below it, in a script all lines without output."""
     if block.language == "sh":
         yield block.text, ""
         return
@@ -108,7 +108,7 @@ def _prompts(block: Block) -> Iterator[tuple[str, str]]:
 
 
 def _compare(expected: str, output: str, where: str, *, numbers: bool) -> None:
-    """Each line but ... is one that the command prints, whatever its spaces and, unless ``numbers``, its numbers."""
+    """Check that each line but ... is printed, ignoring spaces and, unless ``numbers``, numbers."""
     printed = {_plain(line, numbers) for line in output.splitlines()}
     for line in expected.splitlines():
         assert line.strip() in ("", "...") or _plain(line, numbers) in printed, (
