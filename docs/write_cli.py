@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -92,10 +93,10 @@ def _values(argument: argparse.Action) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text that Markdown leaves unchanged."""
+    """Return text that Markdown leaves unchanged, with options as code."""
     for sign in "|*<~":
         text = text.replace(sign, f"\\{sign}")
-    return text
+    return re.sub(r"(?<![\w-])--[a-z][a-z-]*", r"`\g<0>`", text)
 
 
 if __name__ == "__main__":
