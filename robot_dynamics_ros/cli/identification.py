@@ -51,7 +51,7 @@ from robot_dynamics_ros.plain_yaml import load_yaml
 _SAMPLES = 1000  # of an exciting trajectory, for the table
 _POINTS = 40.0  # of an exciting trajectory in each period of the highest harmonic
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
-_MAX_HOLDOUT = 0.9
+_HOLDOUT, _MAX_HOLDOUT = 0.33, 0.9
 _LARGE_LOSS = 0.5
 
 
@@ -231,19 +231,28 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
         "Finds the inertial parameters, rotor inertias and friction that explain the measured effort of "
-        "recorded motions, tests them on the last part of each recording, which it does not use otherwise, and writes "
-        "them as a dynamics file."
+        "recorded motions, tests them on the last part of each recording, or on other recordings, and writes them as a "
+        "dynamics file."
     )
     parser.add_argument("bags", type=Path, nargs="+", metavar="BAG", help="a bag's folder, or a .mcap or .db3 file")
     add_joint_states(parser)
     add_robot(parser)
     add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new dynamics file")
-    parser.add_argument(
+    tested = parser.add_mutually_exclusive_group()
+    tested.add_argument(
         "--holdout",
         type=float,
-        default=0.33,
+        default=_HOLDOUT,
         metavar="SHARE",
         help="last share of each bag that only tests the result (default: %(default)g; 0: none)",
+    )
+    tested.add_argument(
+        "--test",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="BAG",
+        help="a bag that only tests the result, instead of a share of each bag; may be given several times",
     )
     parser.add_argument(
         "--friction",
@@ -266,30 +275,35 @@ def run_identify(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     first = arguments.bags[0]
     model = load_robot(arguments, first)
-    motions = []
-    for bag in arguments.bags:  # recordings are long: one at a time is in memory
-        motions.append(_motion(read_series(bag, arguments), model, arguments))
-    ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in motions]
-    identification = identify(
-        model, [motion.part(slice(end)) for motion, end in zip(motions, ends, strict=True)], arguments.friction
-    )
+    # Recordings are long: one at a time is in memory.
+    used = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
+    tested = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.test]
+    where = ", ".join(str(bag) for bag in arguments.test)
+    if not tested and arguments.holdout > 0.0:
+        ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in used]
+        tested = [motion.part(slice(end, None)) for motion, end in zip(used, ends, strict=True)]
+        used = [motion.part(slice(end)) for motion, end in zip(used, ends, strict=True)]
+        where = f"the last {100 * arguments.holdout:.0f} % of each bag"
+    identification = identify(model, used, arguments.friction)
     # The model under test is read from the written file, which is made of the bags' own data.
     source = recorded_robot(arguments, first)
-    report = _report(arguments, identification, motions[0].smoothing)
+    report = _report(arguments, identification, used[0].smoothing)
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
     comments = _comments(identification, report)
     write_dynamics_file(arguments.output, document, comments, overwrite=arguments.overwrite)
     print("\n".join(report))
     print(f"\n{_parameter_table(identification)}")
-    if arguments.holdout > 0.0:
+    for line in _impossible(identification):
+        print(line)
+    if tested:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the prior model has caused them already
             identified = replace(source, dynamics=str(arguments.output)).part(
                 model.joint_names, gravity=arguments.gravity or source.gravity or None
             )
-        tested = _joined([motion.part(slice(end, None)) for motion, end in zip(motions, ends, strict=True)])
-        print(f"\nheld out: the last {100 * arguments.holdout:.0f} % of each bag, {len(tested.time)} samples")
-        print(_holdout_table(analyse_torque(model, tested), analyse_torque(identified, tested)))
+        motion = _joined(tested)
+        print("\n" + wrapped(f"held out: {where}, {len(motion.time)} samples"))
+        print(_holdout_table(analyse_torque(model, motion), analyse_torque(identified, motion)))
     print(f"\ndynamics file: {arguments.output}")
 
 
@@ -302,12 +316,12 @@ def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
 def _report(arguments: argparse.Namespace, identification: Identification, smoothing: Smoothing) -> list[str]:
     """Return paragraphs on the data, the method and the quality of the estimate."""
     estimate = identification.estimate
-    share = "" if arguments.holdout == 0.0 else f"the first {100 * (1 - arguments.holdout):.0f} % of "
+    share = "" if arguments.test or arguments.holdout == 0.0 else f"the first {100 * (1 - arguments.holdout):.0f} % of "
     lines = [
         f"identified from {share}{', '.join(str(bag) for bag in arguments.bags)}",
         f"filter: {smoothing}",
         f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
-        f"{estimate.condition:.3g}; friction: {arguments.friction}",
+        f"{estimate.condition:.3g}; friction: {_friction(identification, arguments.friction)}",
         f"inertias that bodies can have: {100 * identification.loss:.1f} % more residual than unconstrained least "
         f"squares, the prior model weighing {identification.weight:g}",
     ]
@@ -321,6 +335,31 @@ def _report(arguments: argparse.Namespace, identification: Identification, smoot
     if link is not None:
         lines.append(f"the payload on {link} is taken as known: it stays in the file, and the link is without it")
     return [wrapped(line) for line in lines]
+
+
+def _friction(identification: Identification, kind: str) -> str:
+    """Describe the friction that was identified."""
+    parameterization = identification.parameterization
+    shapes = dict(zip(parameterization.model.moving_joints, parameterization.shapes, strict=True))
+    if kind != FRICTION[0]:
+        return kind
+    more = [f"{name} with Stribeck's effect" for name, shape in shapes.items() if shape.stribeck_velocity]
+    more += [f"{name} as a sigmoid" for name, shape in shapes.items() if shape.sigmoid_slope]
+    return ", ".join(["viscous and Coulomb", *more])
+
+
+def _impossible(identification: Identification) -> list[str]:
+    """Return a warning for each base parameter whose estimate no robot can have."""
+    estimate = identification.estimate
+    columns = zip(estimate.base.names, estimate.values, estimate.deviations, identification.base_values, strict=True)
+    return [
+        wrapped(
+            f"warning: {name} cannot be negative; its estimate is {value:.3g} with a standard deviation of "
+            f"{deviation:.2g}. The file has {consistent:.3g}. Cure: record a motion that shows more of it"
+        )
+        for (name, value, deviation, consistent), wrong in zip(columns, identification.impossible, strict=True)
+        if wrong
+    ]
 
 
 def _comments(identification: Identification, report: Sequence[str]) -> list[str]:
@@ -358,5 +397,11 @@ def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis) -> str:
     better = int(np.count_nonzero(after.rms < before.rms))
     lines.append(f"the error is smaller in {better} of {len(names)} joints")
     if better < len(names) - better:
-        lines.append("hint: record a longer motion that moves all joints fast and slowly, far and in all directions")
+        lines.append(
+            wrapped(
+                "hint: the prior model predicts these samples better. If its friction is right, as in a simulation "
+                "of it, give --friction keep; else record a longer motion that moves all joints fast and slowly, far "
+                "and in all directions"
+            )
+        )
     return "\n".join(lines)

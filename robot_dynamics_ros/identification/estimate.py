@@ -192,6 +192,7 @@ FRICTION = ("auto", *KINDS)
 """Friction to identify: viscous and Coulomb, with Stribeck's effect or as a sigmoid where that predicts parts of the
 recording better; viscous and Coulomb only; none; none, but the prior model's own is known."""
 
+_POSITIVE = (".mass", ".ixx", ".iyy", ".izz", "inertia", *(f".{name}" for name in COEFFICIENTS))
 _CLEARLY = 2.0  # standard errors
 _BETTER = 0.95  # of the root mean square error
 
@@ -224,6 +225,14 @@ class Identification:
     samples: int
 
     unknowns = former_attribute("parameterization")
+
+    @property
+    def impossible(self) -> NDArray[np.bool_]:
+        """True (r,) if a base parameter's estimate is negative, although it is a sum of quantities that are not."""
+        positive = [name.endswith(_POSITIVE) for name in self.parameterization.names]
+        combination = self.estimate.base.combination
+        sums = np.all((combination == 0.0) | ((combination > 0.0) & positive), axis=1)
+        return np.asarray(sums & (self.estimate.values < 0.0))
 
     @property
     def base_values(self) -> Array:
@@ -281,16 +290,14 @@ def _chosen_shapes(
         """Mean square error (PARTS, joints) of each part as the others predict it; True (joints,) if physical."""
         columns = parameterization.friction_torques(samples.qd, shapes) * samples.used[:, :, np.newaxis]
         rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2) / noise[:, np.newaxis]
+        falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
         result, physical = [], np.ones(len(shapes), dtype=bool)
         for part in range(PARTS):
             left_out = samples.part == part
-            triangle = np.linalg.qr(rows[~left_out].reshape(-1, rows.shape[2]), mode="r")
+            triangle = np.asarray(np.linalg.qr(rows[~left_out].reshape(-1, rows.shape[2]), mode="r"))
             values = nnls(triangle[:, :-1], triangle[:, -1])[0]
-            _, *levels, static, _ = values.reshape(len(COEFFICIENTS), -1)
-            physical &= [
-                shape.stribeck_velocity == 0.0 or most >= max(level)
-                for shape, most, *level in zip(shapes, static, *levels, strict=True)
-            ]
+            _, forwards, backwards, static, _ = values.reshape(len(COEFFICIENTS), -1)
+            physical &= (static >= np.maximum(forwards, backwards)) | ~falling
             error = rows[left_out] @ np.append(-values, 1.0)
             counts = np.maximum(samples.used[left_out].sum(axis=0), 1)
             result.append((error**2).sum(axis=0) / counts)

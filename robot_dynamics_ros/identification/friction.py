@@ -51,7 +51,7 @@ def friction_columns(rates: Array, shapes: Sequence[FrictionShape] | None = None
     """
     columns = np.zeros((*rates.shape, len(COEFFICIENTS)))
     for j, shape in enumerate(shapes or [FrictionShape()] * rates.shape[1]):
-        rate, falling = rates[:, j], 0.0
+        rate, falling = rates[:, j], np.zeros(len(rates))
         columns[:, j, 0] = rate
         if shape.sigmoid_slope > 0.0:
             slope, shift = shape.sigmoid_slope, shape.sigmoid_shift
