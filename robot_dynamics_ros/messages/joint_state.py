@@ -47,7 +47,7 @@ def renaming(names: Mapping[str, str]) -> Renaming:
 
 FIELDS = ("position", "velocity", "effort")
 BEHIND_STAMP = _NAMES = HEADER + 8
-"""Where frame_id and names begin, after the stamp."""
+"""Offset of frame_id and names, after the stamp."""
 _MOST_LAYOUTS = 64
 
 
@@ -203,7 +203,8 @@ class JointStateReader:
                 if isinstance(error.__cause__, RobotDynamicsError):
                     raise error.__cause__ from None
                 raise RobotDynamicsError(
-                    f"{self._topic}: a message of {len(data)} bytes is no whole JointState. Cure: check its publisher"
+                    f"{self._topic}: a message of {len(data)} bytes is not a valid JointState. "
+                    "Cure: check its publisher"
                 ) from error
             if not self._choose(layout):
                 return None

@@ -75,8 +75,8 @@ class WarmUp:
         """Raise StillCompilingError while kernels are compiled, because numba cannot load others meanwhile."""
         if self._future is not None and not self._future.done():
             raise StillCompilingError(
-                f"compiling the dynamics kernels since {time.monotonic() - self._start:.0f} s; the first start takes "
-                "up to a minute. Cure: try again when they are ready"
+                f"still compiling the dynamics kernels, {time.monotonic() - self._start:.0f} s so far; the first start "
+                "takes up to a minute. Cure: try again when they are ready"
             )
 
     def run(self, work: Callable[[], object]) -> None:

@@ -160,9 +160,9 @@ def test_a_trajectory_starts_where_the_arm_is_when_it_is_sent(tmp_path: Path) ->
             for positions in ((1e300, 0.0), (math.nan, 0.0), (0.1, 0.2, 0.3), (0.1,)):
                 send(*positions)
 
-        graph.repeat(send_nonsense, lambda: "is ignored" in log.text(), "the states to be ignored", 0.1)
-        assert "to listen" not in log.text()
-        graph.repeat(lambda: send(0.0, 0.0), lambda: "to listen" in log.text(), "a start", 0.1)
+        graph.repeat(send_nonsense, lambda: "ignored a message" in log.text(), "the states to be ignored", 0.1)
+        assert "to subscribe" not in log.text()
+        graph.repeat(lambda: send(0.0, 0.0), lambda: "to subscribe" in log.text(), "a start", 0.1)
         for _ in range(10):
             send(*Q)
             graph.spin_for(0.02)

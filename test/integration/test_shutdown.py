@@ -55,7 +55,7 @@ def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) 
         recorded, log = Log(nodes[0].log), Log(nodes[1].log)
         efforts = Driver(graph).efforts
         graph.wait(lambda: len(efforts) > 10, "the controller to answer")
-        graph.await_log(log, "waiting for nobody to listen")
+        graph.await_log(log, "waiting for nobody to subscribe")
         graph.wait(lambda: re.search(r'"/joint_states": [1-9]\d', recorded.text()) is not None, "the recorder")
         # The recorder first, the plant last; or the other way round, so that each loses what it works with.
         for node in nodes if signals == [INT] else reversed(nodes):
@@ -131,7 +131,7 @@ def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
         driver, log = Driver(graph), Log(trajectory.log)
         graph.collect(JointTrajectory, topic)  # two listen, of which one is named
         graph.wait(lambda: graph.client.count_publishers(topic), "the trajectory node")
-        while "waiting for late_comer to listen" not in log.text():
+        while "waiting for late_comer to subscribe" not in log.text():
             driver.ask((0.0, 0.0))
             graph.spin_for(0.1)
         controller.process.send_signal(signal.SIGSTOP)
