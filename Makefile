@@ -76,7 +76,7 @@ test-quick: $(TEST) ## most tests of the library, in a minute: no processes, few
 test-all: $(TEST) ## every test, the slow ones and many more random cases included
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
 
-# These four put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
+# These put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
 .PHONY: bench
 bench: $(TEST) ## measure against Pinocchio and MuJoCo, called from Python (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.dynamics $(BENCH_ARGS)
@@ -93,17 +93,10 @@ bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over 
 bench-sim: $(TEST) ## measure simulated robots with friction beside MuJoCo and Pinocchio (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.simulation $(BENCH_ARGS)
 
-# By BENCH_ARGS='--write docs/formulations.md' into that file, with its picture.
-.PHONY: formulations
-formulations: $(TEST) ## count and time the formulations of the dynamics for 1 to 8 joints (a minute)
-	@$(BIN)/python -m benchmarks.formulations $(BENCH_ARGS)
-
-# By BENCH_ARGS='--write docs/bags.md' into that file.
 .PHONY: bench-bags
 bench-bags: $(TEST) ## measure replaying and comparing bags beside rosbags, and the memory of a million messages (3 minutes)
 	@$(BIN)/python -m benchmarks.bags $(BENCH_ARGS)
 
-# These two by BENCH_ARGS='--write docs/control.md' into that file.
 .PHONY: bench-trajectories
 bench-trajectories: $(TEST) ## measure what it costs to take in a trajectory
 	@$(BIN)/python -m benchmarks.trajectories $(BENCH_ARGS)
@@ -111,6 +104,11 @@ bench-trajectories: $(TEST) ## measure what it costs to take in a trajectory
 .PHONY: laws
 laws: $(RUN) ## compare how well the control laws track, and what spoils it (half a minute)
 	@$(BIN)/python -m benchmarks.control_laws $(BENCH_ARGS)
+
+# By BENCH_ARGS='--write docs/formulations.md' into that file, with its picture.
+.PHONY: formulations
+formulations: $(TEST) ## count and time the formulations of the dynamics for 1 to 8 joints (a minute)
+	@$(BIN)/python -m benchmarks.formulations $(BENCH_ARGS)
 
 # What follows checks the tests, or the package for longer than a test may (tools/).
 
@@ -128,7 +126,7 @@ chaos: $(TEST) ## break plant, controller, recorder and their network, and measu
 soak: $(TEST) ## an hour of 1 kHz in lockstep, ten minutes by the clock: what drifts (half an hour on a quiet machine)
 	@$(BIN)/python -m tools.soak $(SOAK_ARGS)
 
-# By SAFETY_ARGS='--write docs/control.md' into that file; SAFETY_ARGS=--hour is an hour without a false alarm.
+# By SAFETY_ARGS='--write docs/reliability.md' into that file; SAFETY_ARGS=--hour is an hour without a false alarm.
 SAFETY_ARGS ?=
 .PHONY: safety-times
 safety-times: $(TEST) ## count the cycles from each cause of a fault to the first safe command
@@ -207,7 +205,7 @@ pictures: $(TEST) ## make the animation of README, and photograph the browser vi
 	@$(BIN)/python docs/two_laws.py
 	@$(BIN)/python docs/pictures.py
 
-# `python docs/write_parameters.py` writes docs/parameters.md anew, when a test says that it is old.
+# `python docs/write_parameters.py` updates docs/parameters.md, `python docs/write_cli.py` docs/cli.md; a test checks both.
 .PHONY: docs
 docs: $(TEST) ## the pages of docs/ as HTML, in docs/_build/html
 	@$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html

@@ -1,6 +1,6 @@
 """Benchmark of recordings: time of replay and comparison, and peak memory for a million messages.
 
-``python -m benchmarks.bags`` prints the table of docs/bags.md; ``--write docs/bags.md`` updates it. Before the timing,
+``python -m benchmarks.bags`` prints the table of docs/benchmarks.md; ``--write FILE`` updates it. Before the timing,
 two replays must give the same bytes, and the comparison must detect one altered sample.
 """
 

@@ -1,6 +1,6 @@
 """Benchmark of control laws: tracking errors on simulated arms, with exact and inexact models.
 
-``python -m benchmarks.control_laws`` prints the table of docs/control.md; ``--write docs/control.md`` updates it. Plant
+``python -m benchmarks.control_laws`` prints the table of docs/benchmarks.md; ``--write FILE`` updates it. Plant
 and controller run in one process in lockstep, so that a machine always gives the same results.
 """
 

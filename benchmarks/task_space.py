@@ -1,6 +1,6 @@
 """Benchmark of ``task_space_computed_torque``: errors of a simulated Panda's end effector on a circle.
 
-``python -m benchmarks.task_space`` prints the table of docs/control.md; ``--write docs/control.md`` updates it. Plant
+``python -m benchmarks.task_space`` prints the table of docs/benchmarks.md; ``--write FILE`` updates it. Plant
 and controller run in one process in lockstep, so that a machine always gives the same results.
 """
 

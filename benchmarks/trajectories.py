@@ -1,6 +1,6 @@
 """Benchmark of reading a trajectory in the controller: from the serialized message to the one with effort.
 
-``python -m benchmarks.trajectories`` prints the table of docs/control.md; ``--write docs/control.md`` updates it.
+``python -m benchmarks.trajectories`` prints the table of docs/benchmarks.md; ``--write FILE`` updates it.
 Before the timing, the serialized messages must be equal to those of rclpy.
 """
 

@@ -84,7 +84,7 @@ def _pd(g: Gains, d: Motion, q: Any, qd: Any) -> Any:
     return g.kp * (d.q - q) + g.kd * (d.qd - qd)
 
 
-# Formulas of the table in docs/control.md, with the terms of the textbooks.
+# Formulas of the table in docs/laws.md, with the terms of the textbooks.
 CLOSED_FORMS: dict[str, Callable[[Book, Gains, Motion, Any, Any, Any], Any]] = {
     "feedforward": lambda book, g, d, q, qd, z: book.torque(d.q, d.qd, d.qdd),
     "computed_torque": lambda book, g, d, q, qd, z: book.torque(q, qd, d.qdd + _pd(g, d, q, qd) + g.ki * z),

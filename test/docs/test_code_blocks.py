@@ -12,7 +12,7 @@ from support.documents.workspace import Workspace
 
 ALL = [block for page in pages() for block in blocks(page)]
 #: Pages that take longer than a few seconds, to run or to compile.
-SLOW = {"docs/bags.md", "docs/dynamics_file.md", "docs/quick_start.md", "docs/tutorials/testing_from_a_bag.md"}
+SLOW = {"docs/identify.md", "docs/dynamics_file.md", "docs/quick_start.md", "docs/tutorials/testing_from_a_bag.md"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 

@@ -1,7 +1,8 @@
-"""The reference pages agree with the code: parameters in parameters.md, topics and services in topics.md."""
+"""The reference pages match the code: parameters.md and cli.md are current, topics.md has the topics and services."""
 
 import re
 import runpy
+from importlib import import_module
 
 import pytest
 
@@ -9,12 +10,14 @@ from support.documents.markdown_blocks import ROOT
 from support.documents.ros_names import PARAMETERS, Interface, interfaces
 
 TOPICS = (ROOT / "docs" / "topics.md").read_text(encoding="utf-8")
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| `(?P<name>[~/\w]+)` \| `\w+/(?P<of>\w+)/(?P<type>\w+)` \| (?P<kind>in|out|service|action)\b")
 
 
-def test_parameters_page_is_current() -> None:
-    write = runpy.run_path(str(ROOT / "docs" / "write_parameters.py"))
-    assert write["PAGE"].read_text(encoding="utf-8") == write["page"](), "run: python docs/write_parameters.py"
+@pytest.mark.parametrize("script", ["write_parameters.py", "write_cli.py"])
+def test_generated_page_is_current(script: str) -> None:
+    write = runpy.run_path(str(ROOT / "docs" / script))
+    assert write["PAGE"].read_text(encoding="utf-8") == write["page"](), f"run: python docs/{script}"
 
 
 @pytest.mark.parametrize("node", PARAMETERS)
@@ -23,3 +26,11 @@ def test_topics_page_has_each_topic_with_its_type(node: str) -> None:
     rows = [match for line in section.splitlines() if (match := _ROW.match(line))]
     described = {Interface(node, row["kind"], row["name"].replace("~", node), row["type"]) for row in rows}
     assert described == {found for found in interfaces() if found.node == node}
+
+
+@pytest.mark.parametrize("package", re.findall(r"^\| `(robot_dynamics_ros\S*)` \|", API, flags=re.MULTILINE))
+def test_api_page_has_each_public_name(package: str) -> None:
+    modules = re.findall(r"^\.\. automodule:: (\S+)$", API, flags=re.MULTILINE)
+    described = set(re.findall(r"^\.\. auto\w+:: \S+\.(\w+)$", API, flags=re.MULTILINE)) | {"__version__"}
+    described |= {name for module in modules for name in dir(import_module(module))}
+    assert set(getattr(import_module(package), "__all__", ())) <= described

@@ -9,20 +9,24 @@ from robot_dynamics_ros.cli.main import main
 from support.mechanisms import four_bar
 from support.panda_recording import PANDA, RECORDING
 
-#: The recording of a real arm that docs/bags.md names; it does not come with the package.
+#: The recording of a real arm that docs/identify.md names; it does not come with the package.
 PANDA_RECORDING = "panda_exciting_trajectory.db3"
 
 
 def prepare(page: str) -> dict[str, Any]:
-    """Fill the working directory for a page, README.md or docs/bags.md; return the names that it defines."""
+    """Fill the working directory for a page; return the names that it defines."""
     if page == "README.md":
         folder = Path("demo_output/pd")  # as `make demo` leaves it behind
         folder.mkdir(parents=True)
         _run("simulate", "panda", "--law", "pd", "--duration", "8", "-o", str(folder / "bag"))
-    elif page == "docs/bags.md":
+    elif page == "docs/test_from_a_bag.md":
+        _run("simulate", "panda", "--duration", "8", "-o", "BAG")
+        _run("replay", "BAG", "-o", "golden")
+    elif page == "docs/report.md":
+        _run("simulate", "panda", "--duration", "8", "-o", "BAG")
+    elif page == "docs/identify.md":
         _run("excite", "--robot", "panda", "--duration", "8", "--restarts", "1", "-o", "controller.yaml")
         _run("simulate", "panda", "--config", "controller.yaml", "-o", "BAG")
-        _run("replay", "BAG", "--config", "controller.yaml", "--robot", "panda", "-o", "golden")
         _link_recording()
     elif page == "docs/tutorials/gravity_compensation.md":
         _run("simulate", "panda", "--duration", "8", "-o", "moved")
