@@ -97,6 +97,6 @@ def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
 def test_joint_states_are_read_from_the_topic_that_is_named(tmp_path: Path) -> None:
     """The default of two topics is the one named joint_states."""
     bag, output = record(tmp_path / "bag", cycles=20), str(tmp_path / "out.html")
-    assert f"the first joint states on {STATES} " in page_of(str(bag), "-o", output)
+    assert f"the stamps on {STATES}, " in page_of(str(bag), "-o", output)
     page = page_of(str(bag), "-o", output, "--overwrite", "--topic", COMMANDS)
-    assert f"the first joint states on {COMMANDS} " in page and JOINT_STATE in page
+    assert f"the stamps on {COMMANDS}, " in page and JOINT_STATE in page

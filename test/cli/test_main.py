@@ -15,7 +15,7 @@ ERRORS = [
     ("excite", "--robot"),
     ("excite --robot planar_2r --joints joint9", "joint9"),
     ("excite --robot planar_2r --cycles 0", "--cycles"),
-    ("excite --robot planar_2r --margin 2", "margin of 2"),
+    ("excite --robot planar_2r --margin 2", "margin 2"),
     ("excite --robot planar_2r --restarts 1 -o /no/such/folder.yaml", "/no/such/folder.yaml"),
     ("identify bag -o no/new.yaml", "no/new.yaml"),
     ("identify bag -o new.yaml --holdout=-0.1", "--holdout"),

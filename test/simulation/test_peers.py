@@ -55,5 +55,5 @@ def test_friction_that_holds_does_not_creep(folder: Path, monkeypatch: pytest.Mo
     assert creep(ours(case, "rk4", customised=False), case) == 0.0
     assert creep(ours(case, "semi_implicit", customised=False), case) == 0.0
     assert creep(with_mujoco(case, "Euler"), case) > 1e-4
-    monkeypatch.setattr(simulation_checks, "LOAD", 1.2)
+    monkeypatch.setattr(simulation_checks, "LOAD_SHARE", 1.2)
     assert creep(ours(case, "rk4", customised=False), case) > 1e-4
