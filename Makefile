@@ -201,7 +201,8 @@ lint: $(TEST) ## style, types and package.xml
 	@$(BIN)/python -m pytest -q test/test_package.py test/test_style.py
 
 .PHONY: pictures
-pictures: $(TEST) ## photograph the browser view for README and docs/images (needs chromium; a few minutes)
+pictures: $(TEST) ## make the animation of README, and photograph the browser view (needs chromium; a few minutes)
+	@$(BIN)/python docs/two_laws.py
 	@$(BIN)/python docs/pictures.py
 
 # `python docs/write_parameters.py` updates docs/parameters.md, `python docs/write_cli.py` docs/cli.md; a test checks both.

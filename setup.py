@@ -2,13 +2,17 @@
 
 from glob import glob
 from pathlib import Path
+from xml.etree import ElementTree
 
 from setuptools import find_packages, setup
 
 PACKAGE = "robot_dynamics_ros"
 SHARE = f"share/{PACKAGE}"
 # colcon build --symlink-install runs a link to this file in a folder that holds only what is installed.
-README = Path(__file__).resolve().with_name("README.md")
+HERE = Path(__file__).resolve().parent
+README = HERE / "README.md"
+MANIFEST = ElementTree.parse(HERE / "package.xml").getroot()
+MAINTAINER = MANIFEST.find("maintainer")
 
 # The ROS 2 wheels on PyPI; beside a ROS installation they are not needed.
 ROS = [
@@ -57,8 +61,9 @@ setup(
     description="Computed-torque control of robot arms: rigid-body dynamics from a URDF, for ROS 2",
     long_description=README.read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
-    maintainer="robot_dynamics_ros maintainers",
-    maintainer_email="noreply@robot-dynamics-ros.invalid",
+    maintainer=MAINTAINER.text,
+    maintainer_email=MAINTAINER.get("email"),
+    project_urls={url.get("type"): url.text for url in MANIFEST.findall("url")},
     license="Apache-2.0",
     keywords=["ROS", "robotics", "dynamics", "computed torque"],
     classifiers=[
@@ -80,7 +85,7 @@ setup(
     package_data={PACKAGE: ["py.typed"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
-        (SHARE, ["package.xml"]),
+        (SHARE, ["package.xml", "LICENSE", "NOTICE"]),
         (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf"))),
         (f"{SHARE}/config", sorted(glob("config/*.yaml")) + ["config/sros2_policies.xml"]),
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),

@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: `make docs`, and rosdoc2 for docs.ros.org. Nothing is fetched."""
+"""Sphinx configuration of these pages, for `make docs` and for rosdoc2 of docs.ros.org. Nothing is downloaded."""
 
 import sys
 from importlib.util import find_spec

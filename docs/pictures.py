@@ -1,4 +1,4 @@
-"""Makes the pictures of `robot_dynamics view` for README and docs: `make pictures`, a few minutes.
+"""Makes the pictures of `robot_dynamics view` for docs: `make pictures`, a few minutes.
 
 A demo run is recorded, shown in headless Chromium, and photographed step by step.
 """

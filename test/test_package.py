@@ -50,7 +50,8 @@ from distutils.core import run_setup
 d = run_setup("setup.py", stop_after="init")
 print(json.dumps({
     "name": d.get_name(), "version": d.get_version(), "maintainer": [d.get_maintainer(), d.get_maintainer_email()],
-    "license": d.get_license(), "packages": d.packages, "data_files": d.data_files, "entry_points": d.entry_points,
+    "urls": d.metadata.project_urls, "license": d.get_license(), "packages": d.packages, "data_files": d.data_files,
+    "entry_points": d.entry_points,
     "install_requires": list(d.install_requires),
     "extras_require": {extra: list(names) for extra, names in d.extras_require.items()},
 }))
@@ -115,6 +116,7 @@ def test_package_xml_and_setup_agree(manifest: Package, setup: dict[str, Any]) -
     assert setup["version"] == manifest.version == importlib.import_module(PACKAGE).__version__
     assert setup["license"] == manifest.licenses[0]
     assert setup["maintainer"] == [person.name, person.email]
+    assert setup["urls"] == {url.type: url.url for url in manifest.urls}
 
 
 def test_every_module_and_resource_is_installed(setup: dict[str, Any]) -> None:

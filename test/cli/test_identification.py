@@ -133,3 +133,24 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
     assert error.max() < 0.01
     np.testing.assert_allclose(found.friction_parameters[:, :3], actual.friction_parameters[:, :3], rtol=0.03)
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+def test_another_bag_tests_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All of the first bag is used. A rotor of a light joint, lost in the noise, gets an impossible estimate."""
+    actual = with_friction(SCARA, tmp_path)
+    bags = []
+    for k in (4, 2):
+        series = fourier(actual, 20.0, 100.0, k).recorded(k, 0.1)
+        fields = (series.position, series.velocity, series.effort)
+        bags.append(write_bag(tmp_path / f"bag{k}", actual.joint_names, series.stamps, *fields))
+    line = ("identify", bags[0], "--robot", SCARA, "-o", tmp_path / "new.yaml")
+    run(*line, "--test", bags[1])
+    reported = capsys.readouterr().out
+    assert f"identified from {bags[0]}" in reported and f"held out: {bags[1]}" in reported
+    rows = [row.split() for row in reported.splitlines() if row.endswith(".rotor_inertia") and " + " not in row]
+    negative = [row[-1] for row in rows if float(row[0]) < 0.0]
+    assert negative and all(f"warning: {name} cannot be negative" in reported for name in negative)
+    assert all(float(row[3]) > 0.0 for row in rows)
+    with pytest.raises(SystemExit):
+        run(*line, "--test", bags[1], "--holdout", 0.2)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from numpy.typing import NDArray
 from scipy import signal
 
@@ -13,8 +14,8 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.identification.estimate import dynamics_document, identify, write_dynamics_file
 from robot_dynamics_ros.identification.hints import hints
-from robot_dynamics_ros.identification.least_squares import Factors, Samples, estimate_base
-from robot_dynamics_ros.identification.motion import Smoothing, analyse_torque, recorded_motion
+from robot_dynamics_ros.identification.least_squares import BaseEstimate, Factors, Samples, estimate_base
+from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing, analyse_torque, recorded_motion
 from robot_dynamics_ros.identification.parameterization import Parameterization
 from robot_dynamics_ros.simulation import simulate
 from support.noisy_recordings import Truth, fourier, with_friction
@@ -54,17 +55,25 @@ def sublinear(truth: Truth) -> Truth:
     return replace(truth, tau=truth.tau + np.sign(truth.qd) * np.abs(truth.qd) ** 0.7 - truth.qd)
 
 
-def covered(truth: Truth, noise: float, seeds: int, driver: Callable[[JointSeries], JointSeries] = as_it_is) -> Array:
-    """True, (seeds, parameters), where the estimate +- 1.96 standard deviations holds the true value."""
+def covered(
+    truth: Truth, noise: float, seeds: int, driver: Callable[[JointSeries], JointSeries] = as_it_is
+) -> tuple[Array, Array]:
+    """Return two arrays (seeds, parameters): True if the 95 % interval holds the truth; if both halves' do agree."""
     parameterization = Parameterization.of(truth.model)
     true = parameterization.base.combination @ parameterization.own
-    found = []
+
+    def estimate(motion: RecordedMotion) -> BaseEstimate:
+        samples = Samples.of(parameterization, [motion])
+        return estimate_base(parameterization, samples, Factors.of(parameterization, samples))
+
+    hits, halves = [], []
     for seed in range(seeds):
-        series = driver(truth.recorded(seed, noise))
-        samples = Samples.of(parameterization, [recorded_motion(series, Smoothing())])
-        estimate = estimate_base(parameterization, samples, Factors.of(parameterization, samples))
-        found.append(np.abs(estimate.values - true) <= NORMAL_95 * estimate.deviations)
-    return np.array(found)
+        motion = recorded_motion(driver(truth.recorded(seed, noise)), Smoothing())
+        middle = len(motion.time) // 2
+        whole, one, other = map(estimate, (motion, motion.part(slice(middle)), motion.part(slice(middle, None))))
+        hits.append(np.abs(whole.values - true) <= NORMAL_95 * whole.deviations)
+        halves.append(np.abs(one.values - other.values) <= NORMAL_95 * np.hypot(one.deviations, other.deviations))
+    return np.array(hits), np.array(halves)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +92,7 @@ def test_95_percent_intervals_hold_the_truth(
 ) -> None:
     """Over all seeds and base parameters in 90 to 99 % of the cases; over 100 seeds each parameter in 80 % or more."""
     truth = fourier(with_friction(urdf_path(name), tmp_path), seconds, rate=200.0, seed=1)
-    hits = covered(truth, noise, seeds)
+    hits, _ = covered(truth, noise, seeds)
     assert 0.90 <= hits.mean() <= 0.99
     if seeds >= 100:
         assert hits.mean(axis=0).min() >= 0.8
@@ -94,17 +103,21 @@ def test_95_percent_intervals_hold_the_truth(
     [(None, late_effort), (None, filtered_velocity), (stribeck, as_it_is), (sublinear, as_it_is)],
     ids=["late effort", "filtered velocity", "stribeck", "sublinear viscous"],
 )
-@pytest.mark.parametrize("name", ["scara", pytest.param("panda", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("name", "seeds"),
+    [("scara", 10), *(pytest.param(name, 30, marks=pytest.mark.slow) for name in ("scara", "panda"))],
+)
 def test_intervals_hold_where_the_model_neglects_something(
     name: str,
+    seeds: int,
     robot: Callable[[Truth], Truth] | None,
     driver: Callable[[JointSeries], JointSeries],
     urdf_path: Path_,
     tmp_path: Path,
 ) -> None:
     truth = fourier(with_friction(urdf_path(name), tmp_path), 40.0, rate=200.0, seed=1)
-    hits = covered(truth if robot is None else robot(truth), 0.02, 10, driver)
-    assert hits.mean() >= 0.90
+    hits, halves = covered(truth if robot is None else robot(truth), 0.02, seeds, driver)
+    assert hits.mean() >= 0.90 and halves.mean() >= 0.90
 
 
 def test_a_rotor_that_hides_in_a_links_inertia(urdf_path: Path_, tmp_path: Path) -> None:
@@ -123,6 +136,35 @@ def test_a_rotor_that_hides_in_a_links_inertia(urdf_path: Path_, tmp_path: Path)
     floor = analyse_torque(truth, tested).rms
     assert (analyse_torque(identified, tested).rms <= 1.05 * floor).all()
     assert hints(identified, analyse_torque(identified, tested)) == []
+
+
+@pytest.mark.parametrize("falls", [False, True])
+def test_stribeck_friction_is_identified_only_if_the_robot_has_it(
+    falls: bool, urdf_path: Path_, tmp_path: Path
+) -> None:
+    prior = RobotModel.from_urdf_file(urdf_path("scara"))
+    joints = {}
+    for name, limit in zip(prior.joint_names, np.minimum(prior.velocity_limits, 2.5).tolist(), strict=True):
+        joints[name] = {"viscous": 0.5, "coulomb": 0.6, "coulomb_negative": 0.8}
+        if falls:
+            joints[name] |= {"static": 1.6, "stribeck_velocity": 0.08 * limit}
+    file = tmp_path / "truth.yaml"
+    file.write_text(yaml.safe_dump({"joints": joints}), encoding="utf-8")
+    truth = RobotModel.from_urdf_file(urdf_path("scara"), dynamics=file)
+    motion = recorded_motion(fourier(truth, 40.0, 200.0, seed=1).recorded(1, 0.02), Smoothing())
+    errors = {}
+    for friction in ("auto", "viscous_coulomb"):
+        result = identify(prior, [motion], friction)
+        write_dynamics_file(tmp_path / f"{friction}.yaml", dynamics_document(result, {}), [])
+        identified = RobotModel.from_urdf_file(urdf_path("scara"), dynamics=tmp_path / f"{friction}.yaml")
+        falling = [shape.stribeck_velocity > 0.0 for shape in result.parameterization.shapes]
+        assert falling == prior.n * [falls and friction == "auto"]
+        errors[friction] = analyse_torque(identified, motion).rms
+    assert (
+        (errors["auto"] < errors["viscous_coulomb"]).all()
+        if falls
+        else errors["auto"] == pytest.approx(errors["viscous_coulomb"])
+    )
 
 
 @pytest.mark.parametrize("name", ["scara", "panda"])

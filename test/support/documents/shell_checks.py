@@ -116,8 +116,8 @@ def _check_parameter(node: str, name: str, text: str, where: str) -> None:
 
 def _check_name(name: str, words: list[str], where: str) -> None:
     """Raise if no node has a topic or service of this name, in any namespace, and of the type among words."""
-    known = {f"/{found.name.lstrip('/')}": found.type for found in ros_names.interfaces()}
-    fitting = {of for full, of in known.items() if full.endswith(name) or name.endswith(full)}
+    known = [(f"/{found.name.lstrip('/')}", found.type) for found in ros_names.interfaces()]
+    fitting = {of for full, of in known if full.endswith(name) or name.endswith(full)}
     assert fitting, f"{where}: nothing here is called {name}"
     for kind in (word for word in words if re.fullmatch(r"\w+/(msg|srv|action)/\w+", word)):
         assert kind.rpartition("/")[2] in fitting, f"{where}: {name} is no {kind}"
