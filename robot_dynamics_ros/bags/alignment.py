@@ -1,4 +1,4 @@
-"""Alignment of two recordings: pairs of messages that belong together, and when they were."""
+"""Alignment of two recordings: pairs of corresponding messages, and their times."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SAMPLES = 8  # messages of A that are compared with all of B to find one
 
 @dataclass(frozen=True)
 class Place:
-    """A message: its header.stamp (ns, None: it has none), seconds from the start, and its number on the topic.
+    """Location of a message: header.stamp (ns; None without a header), seconds from the start, index on the topic.
 
-    ``a`` and ``b`` are its numbers in the two recordings, from 0; None where it is not there. ``element`` is the
-    place in a long array, or the point of a trajectory.
+    ``a`` and ``b`` are its indices in the two recordings, from 0; None if it is missing there. ``element`` is the
+    index in a long array, or of the point of a trajectory.
     """
 
     stamp: int | None
@@ -50,14 +50,14 @@ class Place:
 
 
 class MessageTimes(NamedTuple):
-    """Times (ns) of the messages of a topic (m,), and checksums (m,) of what follows their stamps."""
+    """Times (ns) of the messages of a topic (m,), and checksums (m,) of the bytes after their stamps."""
 
     times: IntArray
     checksums: IntArray
 
 
 def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, MessageTimes]:
-    """Return the times of all messages of each topic: header.stamp where they have one, else arrival.
+    """Return the times of all messages of each topic: header.stamp if the type has one, else arrival.
 
     Raises BagError for a message that is too short for its stamp.
     """
@@ -69,7 +69,7 @@ def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, Messa
         if time is None:
             raise BagError(
                 f"{reader.path}: {message.topic}: message {len(own)} of {len(message.data)} bytes has no stamp. "
-                "Cure: see what published it"
+                "Cure: check its publisher"
             )
         own.append(time)
         checksums[message.topic].append(crc32(message.data[BEHIND_STAMP:]))
@@ -80,10 +80,10 @@ def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, Messa
 
 
 def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
-    """Return the constant time (ns) by which the stamps of B are later than those of A; 0 where there is none.
+    """Return the constant time (ns) by which the stamps of B are later than those of A; 0 if there is none.
 
-    ``known`` is that of another topic. A shift has to pair more messages than equal stamps do and, so that recordings
-    that begin at different times are not taken for shifted ones, no fewer that are equal.
+    ``known`` is the shift of another topic. A shift must pair more messages than equal stamps do, and at least as many
+    with equal content: recordings that begin at different times are not shifted.
     """
     same, shortest = align(a.times, b.times, stamped=True), min(len(a.times), len(b.times))
     candidates = [known]
@@ -122,9 +122,9 @@ class Alignment:
     stamped
         True if these are stamps, by which messages are paired; else times of arrival.
     starts
-        The times (ns) in A and in B from which seconds count.
+        The times (ns) in A and in B at which seconds are zero.
     shift
-        By how much (ns) the stamps of B are later than those of A.
+        Time (ns) by which the stamps of B are later than those of A.
     """
 
     a: IntArray
@@ -141,19 +141,19 @@ class Alignment:
         return self._place(int(self.a[k]), int(self.b[k]), element)
 
     def first_only(self) -> tuple[Place | None, Place | None]:
-        """Return the places of the first message without a partner in A, and of that in B."""
+        """Return the place of the first message without a partner in A, and the same in B."""
         first_a = self._place(int(self.only_a[0]), None) if len(self.only_a) else None
         return first_a, self._place(None, int(self.only_b[0])) if len(self.only_b) else None
 
     def _place(self, a: int | None, b: int | None, element: int | None = None) -> Place:
         time = int(self.times[1][b] if a is None else self.times[0][a])
         seconds = (time - self.starts[a is None]) * 1e-9
-        unset = self.stamped and time == 0  # as in trajectories that begin when they come
+        unset = self.stamped and time == 0  # as in trajectories that start on arrival
         return Place(time if self.stamped else None, 0.0 if unset else seconds, a, b, element)
 
 
 def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0, 0), shift: int = 0) -> Alignment:
-    """Pair messages of the same stamp, repeated ones in their order; those without stamps by their order alone.
+    """Pair messages of equal stamps, repeated stamps in their order; without stamps pair by order alone.
 
     The stamps of B are ``shift`` (ns) later than those of A.
     """
@@ -173,7 +173,7 @@ def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0,
 
 
 def _repeats(codes: IntArray) -> IntArray:
-    """Return for each code how many equal ones stand before it."""
+    """Return for each code the number of equal codes before it."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     starts = np.searchsorted(ordered, ordered)
@@ -183,9 +183,9 @@ def _repeats(codes: IntArray) -> IntArray:
 
 
 def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the bytes of each pair; both streams are read once, and only what is out of order is kept.
+    """Yield the bytes of each pair. Both streams are read once; only messages out of order are kept in memory.
 
-    Raises BagError where a damaged recording has fewer messages than when its times were read.
+    Raises BagError if a damaged recording has fewer messages than when its times were read.
     """
     has_partner = np.zeros(int(pairs.b.max(initial=-1)) + 1, dtype=bool)
     has_partner[pairs.b] = True

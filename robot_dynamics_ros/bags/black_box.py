@@ -26,7 +26,7 @@ _SWITCH_INTERVAL = 1e-4  # s for which the writing thread may hold Python's lock
 
 
 class BlackBox:
-    """Recorder of the newest messages in memory, which a thread writes some tenths of a second after a fault.
+    """Recorder of the newest messages in memory, which a thread writes to a bag 0.3 s after a fault.
 
     A bag holds the messages since the one before, at most ``seconds`` and 64 MB. The newest 10 bags of this process
     are kept.
@@ -35,9 +35,9 @@ class BlackBox:
     def __init__(
         self, topics: Mapping[str, tuple[str, str]], seconds: float, directory: Path, name: str, logger: Any
     ) -> None:
-        """``topics``: full name and type by the name in the node; ``seconds``: 0 keeps nothing.
+        """Create a recorder. ``topics``: full name and type by the name in the node; ``seconds``: 0 keeps nothing.
 
-        Bags are made in ``directory``; their names begin with ``name``. ``logger`` has the methods info and error.
+        Bags are written to ``directory``; their names begin with ``name``. ``logger`` has the methods info and error.
         """
         self._topics, self._seconds, self._directory, self._name = dict(topics), seconds, directory, name
         self._logger = logger
@@ -49,7 +49,7 @@ class BlackBox:
         self._writing: Future[object] | None = None
         self._bags: list[Path] = []
         if seconds > 0.0:
-            message_types()  # takes a tenth of a second, which no cycle may lose
+            message_types()  # takes 0.1 s: before the first cycle, not during one
 
     def add(self, topic: str, data: bytes) -> None:
         """Keep a message of a topic, by its name in the node."""
@@ -60,12 +60,12 @@ class BlackBox:
                 self._trim(0)
 
     def fault(self) -> None:
-        """Request a bag, to be written soon, or when the bag before is ``seconds`` old."""
+        """Request a bag. It is written after 0.3 s, but not before the previous bag is ``seconds`` old."""
         if self._seconds > 0.0:
             self._due = min(self._due, max(time.monotonic() + _TIME_AFTER_FAULT, self._saved_at + self._seconds))
 
     def work(self) -> None:
-        """Drop old messages, and start to write a bag that is due; to be called once a second."""
+        """Drop old messages, and start to write a bag that is due; call this once a second."""
         self._trim(time.time_ns() - round(self._seconds * 1e9))
         if time.monotonic() >= self._due and (self._writing is None or self._writing.done()):
             self._save()
@@ -105,7 +105,7 @@ class BlackBox:
             return
         finally:
             sys.setswitchinterval(interval)
-        self._logger.info(f"black box: what led to the fault is in {path}")
+        self._logger.info(f"black box: the messages before the fault are in {path}")
         self._bags.append(path)
         if len(self._bags) > _MAX_BAGS:
             shutil.rmtree(self._bags.pop(0), ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Comparison of two recordings, with its table and its report as JUnit XML."""
+"""Comparison of two recordings; its table and its JUnit XML report."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def compare_bags(
     """Compare two recordings, B with A, by the rule |a - b| <= atol + rtol |b|.
 
     Messages are paired by header.stamp, repeated stamps in their order; messages without a header by their order
-    on the topic. When they arrived does not matter. JointState and JointTrajectory are compared joint by joint,
-    whatever the order of the joints; texts and integers must be equal; NaN equals NaN. Topics, messages and fields
-    that only one recording has are differences. Where all stamps of a topic are later in one recording by the same
-    time, that is a difference, and messages are paired after it.
+    on the topic. Times of arrival are not compared. JointState and JointTrajectory are compared joint by joint, in any
+    order of the joints; texts and integers must be equal; NaN equals NaN. Topics, messages and fields that only one
+    recording has are differences. A constant shift of all stamps of a topic is a difference; messages are then paired
+    by the shifted stamps.
 
     Parameters
     ----------
@@ -51,16 +51,16 @@ def compare_bags(
     rename
         Old to new names or prefixes of joints, in both recordings.
     common
-        True if only topics and messages that both have are compared: one of them was recorded live, and recorders
-        begin and end at one topic before another. Topics and numbers of the others are still reported.
+        True to compare only topics and messages that both have, as for live recordings, whose topics begin and end at
+        different times. Topics and message counts of the others are still reported.
 
     Raises
     ------
     BagError
-        Where a recording cannot be read, or they have nothing that can be compared.
+        If a recording cannot be read, or nothing can be compared.
     """
     if not (atol >= 0.0 and rtol >= 0.0):
-        raise BagError(f"tolerances {atol}, {rtol}: they must not be negative. Cure: give 0 or more")
+        raise BagError(f"tolerances {atol}, {rtol}: negative or NaN. Cure: give 0 or more")
     with BagReader(a) as reader_a, BagReader(b) as reader_b:
         names, alone, notes = _common(reader_a, reader_b, topics)
         times_a, times_b = message_times(reader_a, names), message_times(reader_b, names)
@@ -98,14 +98,14 @@ def assert_bags_match(
     rtol: float = 0.0,
     common: bool = False,
 ) -> None:
-    """Raise AssertionError, with a table of what differs, unless `compare_bags` finds that they match; for tests."""
+    """Raise AssertionError, with a table of the differences, unless `compare_bags` finds that the bags match."""
     comparison = compare_bags(a, b, topics, atol, rtol, common=common)
     if not comparison.matches:
         raise AssertionError(str(comparison))
 
 
 def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[list[str], list[str], list[str]]:
-    """Return the topics to compare, those that only one bag has, and notes on these."""
+    """Return the topics to compare, the topics that only one bag has, and notes."""
     if chosen is not None:
         chosen = [topic if topic in a.topics or topic.startswith("/") else f"/{topic}" for topic in chosen]
     for reader in (a, b):
@@ -136,7 +136,6 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
 
 
 def _motion_topics(reader: BagReader) -> set[str]:
-    """Return all topics but those that describe the controller of the recording."""
     return {
         topic
         for topic, kind in reader.topics.items()
@@ -145,7 +144,7 @@ def _motion_topics(reader: BagReader) -> set[str]:
 
 
 def _start(topics: list[IntArray]) -> int:
-    """Return the first time of all topics (ns), 0 where there is none; a stamp of zero stands for none."""
+    """Return the first time of all topics (ns), 0 without any; a stamp of zero is unset."""
     return min((int(times[times > 0].min()) for times in topics if (times > 0).any()), default=0)
 
 
@@ -162,7 +161,7 @@ class Comparison:
     topics
         The topics that were compared.
     notes
-        Remarks on topics that were not, and on how messages were paired.
+        Remarks on topics that were not compared, and on the pairing of messages.
     alone
         Topics that only one recording has, where these are differences.
     """
@@ -198,7 +197,7 @@ class Comparison:
 
 
 def topic_table(topic: TopicDifference) -> str:
-    """Return what one topic holds, and a table of its fields that differ."""
+    """Return a summary of one topic, and a table of the fields that differ."""
     lines = [f"{topic.topic}: {_summary(topic)}"]
     for name, count, first in (("A", topic.only_a, topic.first_only_a), ("B", topic.only_b, topic.first_only_b)):
         if count and first is not None:
@@ -264,25 +263,24 @@ def _cells(field: FieldDifference) -> tuple[str, ...]:
 
 
 def _value(content: object) -> str:
-    """Return a value in few characters, numbers with all their digits."""
     text = repr(content)
     return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
 
 
 _SUITE = "robot_dynamics.compare"
 _TYPES = {"error": "BagError", "failure": "difference"}
-# XML 1.0 cannot hold other characters: section 2.2.
+# Characters that XML 1.0 excludes: section 2.2.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(
     outcome: Comparison | BagError, path: str | Path, seconds: float = 0.0, *, overwrite: bool = False
 ) -> None:
-    """Write the outcome of `compare_bags`, or why there is none; ``seconds`` is how long it took.
+    """Write the outcome of `compare_bags`, or its error, as JUnit XML; ``seconds`` is the run time.
 
-    Topics that differ are failures, with the table of what differs; a BagError is one test case with an error.
-    The elements and attributes are those that Jenkins' and Ant's schemas both take. Raises BagError where the file
-    cannot be written, or exists and ``overwrite`` is False.
+    Topics that differ are failures, with the table of the differences; a BagError is one test case with an error.
+    Elements and attributes are valid for the schemas of both Jenkins and Ant. Raises BagError if the file cannot be
+    written, or exists and ``overwrite`` is False.
     """
     cases = []  # name, element, message, text
     if isinstance(outcome, BagError):

@@ -30,20 +30,20 @@ class FieldDifference:
     name
         The field; units are those of the message.
     count
-        How many numbers, or texts, were compared.
+        Number of values that were compared.
     beyond
-        How many of them differ by more than the tolerance.
+        Number of values that differ by more than the tolerance.
     only_a, only_b
-        In how many messages only one recording has the field.
+        Number of messages in which only one recording has the field.
     largest, rms
-        Largest and root mean square difference; None for what is no floating-point number. inf where one of
-        two numbers is not finite.
+        Largest and root mean square difference; None for values other than floating-point numbers, inf if one of two
+        numbers is not finite.
     largest_at, a, b
-        Where the largest difference is, and the values there; for texts and integers, the first one.
+        Place of the largest difference, and the values there; for texts and integers, of the first one.
     first_at
-        Where the first difference beyond the tolerance is.
+        Place of the first difference beyond the tolerance.
     mean
-        Mean of B - A over the finite differences; None for what is no floating-point number.
+        Mean of B - A over the finite differences; None for values other than floating-point numbers.
     """
 
     name: str
@@ -61,22 +61,19 @@ class FieldDifference:
 
     @property
     def offset(self) -> float | None:
-        """The constant by which the numbers of B are larger than those of A; None where there is none.
-
-        It is the mean difference where the deviation from it is less than a seventh of it.
-        """
+        """Constant offset B - A: the mean difference, None unless the deviation from it is below a seventh of it."""
         if self.mean is None or self.rms is None or self.count < _FEW or not 0.0 < self.rms < np.inf:
             return None
         return self.mean if abs(self.mean) >= 0.99 * self.rms else None
 
     @property
     def matches(self) -> bool:
-        """True if nothing differs by more than the tolerance."""
+        """True if no value differs by more than the tolerance."""
         return not (self.beyond or self.only_a or self.only_b)
 
     @property
     def equal(self) -> bool:
-        """True if nothing differs at all."""
+        """True if all values are equal."""
         return self.matches and not self.largest
 
 
@@ -91,17 +88,17 @@ class TopicDifference:
     stamped
         True if messages were paired by header.stamp; else by their order on the topic.
     count
-        How many pairs of messages were compared.
+        Number of pairs of messages that were compared.
     only_a, only_b
-        How many messages have no partner in the other recording.
+        Number of messages without a partner in the other recording.
     first_only_a, first_only_b
-        The first of each.
+        Places of the first message of each.
     fields
-        All that both messages of a pair, or one of them, hold.
+        All fields of both messages of a pair, or of one of them.
     common
-        True if only pairs matter.
+        True if messages without a partner are no difference.
     shift
-        By how much (ns) the stamps of B are later than those of A, where that is constant; pairs are those after it.
+        Constant time (ns) by which the stamps of B are later than those of A; messages are paired by shifted stamps.
     """
 
     topic: str
@@ -118,10 +115,7 @@ class TopicDifference:
 
     @property
     def matches(self) -> bool:
-        """True if every message has a partner that it agrees with; where only pairs matter, if every pair agrees.
-
-        False where the stamps are shifted.
-        """
+        """True if all pairs match, all messages have a partner (unless ``common``), and stamps are not shifted."""
         if self.shift:
             return False
         alone = self.only_a or self.only_b
@@ -135,7 +129,7 @@ class TopicDifference:
 
 
 def difference(a: Array, b: Array) -> Array:
-    """Return |a - b|; 0 where both are NaN or the same infinity, inf where only one is or they differ in sign."""
+    """Return |a - b|; 0 for two NaN or two equal infinities, inf for other pairs that are not both finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         result = np.abs(a - b)
     result[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
@@ -144,7 +138,7 @@ def difference(a: Array, b: Array) -> Array:
 
 
 class _FieldSum:
-    """The differences of one field so far; places are (pair, element), element -1 where there is none."""
+    """Running sums of the differences of one field; places are (pair, element), element -1 for none."""
 
     def __init__(self) -> None:
         self.count = self.beyond = 0
@@ -158,11 +152,11 @@ class _FieldSum:
         self.b: object = None
 
     def add_numbers(self, a: Array, b: Array, pairs: IntArray, elements: IntArray, atol: float, rtol: float) -> None:
-        """Compare numbers (m,); ``pairs`` are the pairs of messages they belong to, ``elements`` their places there."""
+        """Compare numbers (m,); ``pairs`` and ``elements`` are their places."""
         self.count += len(a)
         if self.largest is None:
             self.largest, self.a, self.b = 0.0, 0.0, 0.0
-        if np.array_equal(a.view(np.int64), b.view(np.int64)):  # as most are, NaN included
+        if np.array_equal(a.view(np.int64), b.view(np.int64)):  # the usual case, NaN included
             return
         differences = difference(a, b)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -188,12 +182,12 @@ class _FieldSum:
                 self.first_at, self.a, self.b = (pair, -1), a, b
 
     def add_only(self, in_b: bool, first: int, count: int) -> None:
-        """Count messages of which only the one in A, or in B, has the field; ``first`` is the first pair."""
+        """Count pairs in which only one message has the field; ``first`` is the first pair."""
         self.only[in_b] += count
         self.first_only = self.first_only or (first, -1)
 
     def result(self, name: str, pairs: Alignment) -> FieldDifference:
-        """Return what differs."""
+        """Return the differences."""
 
         def place(at: tuple[int, int] | None) -> Place | None:
             return None if at is None else pairs.pair(at[0], None if at[1] < 0 else at[1])
@@ -222,7 +216,7 @@ class FieldComparison:
         """Compare all pairs."""
         rest, begin = iter(pairs), 0
         while block := list(islice(rest, _BLOCK)):
-            # JointState messages that differ in numbers alone are compared at once.
+            # JointState messages of equal layout are compared at once.
             alike: dict[tuple[JointStateLayout, JointStateLayout], list[int]] = defaultdict(list)
             others: list[int] = []
             for k, (a, b) in enumerate(block):
@@ -280,7 +274,7 @@ class FieldComparison:
             self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
 
     def result(self, topic: str, pairs: Alignment, common: bool = False) -> TopicDifference:
-        """Return what differs; ``common``: only pairs matter."""
+        """Return the differences; ``common``: messages without a partner are no difference."""
         return TopicDifference(
             topic,
             self._kind,
@@ -296,7 +290,7 @@ class FieldComparison:
 
 
 def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array]:
-    """Return the numbers (m,) of each joint and field, by their name, in m messages of a layout."""
+    """Return the numbers (m,) of each joint and field, by name, in m messages of a layout."""
     names, table = unique(layout.joint_names), layout.table(messages)
     return {
         f"{name} {field}": column
@@ -306,11 +300,11 @@ def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array
 
 
 def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
-    """Return the fields of a message: floating-point numbers as arrays (k,), all others as they are.
+    """Return the fields of a message: floating-point numbers as arrays (k,), others unchanged.
 
-    Names are paths such as ``transforms[0].transform.translation.x``; joints are named: ``panda_joint1
-    position``. Long arrays, and the points of a trajectory, are one field. The stamp is left out, as messages are
-    paired by it. A message that cannot be decoded is its bytes.
+    Names are paths such as ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. Long
+    arrays, and the points of a trajectory, are one field. The stamp, which pairs messages, is left out. A message that
+    cannot be decoded has one field with its bytes.
     """
     fields: dict[str, Any] = {}
     try:
@@ -318,7 +312,7 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
             _joint_state(data, rename, fields)
             return fields
         message: Any = message_types().deserialize_cdr(data, kind)
-    except Exception:  # an unknown type, or whatever broken bytes lead to
+    except Exception:  # an unknown type; broken bytes raise errors of many types
         return {"bytes": data}
     if kind == JOINT_TRAJECTORY:
         _trajectory(message, rename, fields)
@@ -328,7 +322,7 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Number names that occur twice."""
+    """Return the names, repeated ones with a number."""
     counts, repeats = Counter(names), Counter[str]()
     numbered = []
     for name in names:
@@ -338,7 +332,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def without_number(frame_id: str) -> str:
-    """Return a frame_id, empty where it is the running number of a command: recordings begin at different ones."""
+    """Return a frame_id, but an empty one for a command number: recordings begin at different numbers."""
     return "" if len(frame_id) == 10 and frame_id.isdecimal() else frame_id
 
 

@@ -1,4 +1,4 @@
-"""Joint motion out of bags: JointState messages as arrays."""
+"""Joint motion from bags: JointState messages as arrays."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ _BLOCK = 1024  # messages
 class JointSeries:
     """JointState messages of one topic as arrays: m messages of n joints.
 
-    Stamps and times of arrival are nanoseconds (m,); position, velocity and effort are (m, n), NaN where
-    a message left the field empty.
+    Stamps and times of arrival are in ns (m,); position, velocity and effort are (m, n), NaN for an empty field.
     """
 
     joint_names: tuple[str, ...]
@@ -42,9 +41,9 @@ class JointSeries:
     effort: Array
 
     def in_order(self, joint_names: Sequence[str]) -> JointSeries:
-        """Return the columns of these joints, in this order; BagError where one is not there."""
+        """Return the columns of these joints, in this order; raise BagError if one is missing."""
         if tuple(joint_names) == self.joint_names:
-            return self  # a long recording is not copied
+            return self  # without a copy of a long recording
         missing = [name for name in joint_names if name not in self.joint_names]
         if missing:
             raise BagError(
@@ -62,15 +61,14 @@ def read_joint_states(
     rename: Mapping[str, str] | None = None,
     joint_names: Sequence[str] | None = None,
 ) -> dict[str, JointSeries]:
-    """Return the sensor_msgs/JointState messages of each topic, in the order of their arrival.
+    """Return the sensor_msgs/JointState messages of each topic, in order of arrival.
 
-    ``rename`` maps names of joints, or what they begin with: ``{"fer_": "panda_"}``; a whole name comes before a
-    beginning, a long beginning before a short one. The series have the joints ``joint_names`` (after renaming), or
-    those of the topic's first message, and their order. Messages of other joints only are passed over; those that
-    lack some of the joints, and those that are no whole JointState, are left out with a BagWarning that counts them.
+    ``rename`` maps joint names or prefixes: ``{"fer_": "panda_"}``; a whole name has precedence over a prefix, a long
+    prefix over a short one. The series have the joints ``joint_names`` (after renaming), by default those of the
+    topic's first message, in this order. Messages without any of the joints are skipped; messages that lack some of
+    them or cannot be decoded are left out, with a BagWarning that counts them.
 
-    Raises BagError, naming bag, topic and cure, where the bag cannot be read, or a topic is missing, is of another
-    type, or has no message of the joints.
+    Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
     """
     with BagReader(path) as reader:
         for topic in topics:
@@ -84,7 +82,7 @@ def read_joint_states(
 
 
 def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the joints that ``read_joint_states`` finds on a topic, from its first messages; errors as there."""
+    """Return the joints that ``read_joint_states`` finds on a topic, from its first messages; same errors."""
     with BagReader(path) as reader:
         require_topic(reader, topic, JOINT_STATE)
         table = _SeriesTable(renaming(rename or {}), None)
@@ -96,17 +94,17 @@ def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | N
 
 
 def read_description(path: str | Path) -> str | None:
-    """Return the URDF that was first published on a topic robot_description; None where the bag has none.
+    """Return the URDF that was first published on a topic robot_description; None if the bag has none.
 
-    Raises BagError where the bag cannot be read.
+    Raises BagError if the bag cannot be read.
     """
     return next((text for _, text in _texts(path, "robot_description") if text), None)
 
 
 def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration] | None:
-    """Return the first configuration of a controller in a bag, after its topic; None where the bag has none.
+    """Return the first configuration of a controller in a bag, after its topic; None if the bag has none.
 
-    Only controllers in the namespace of the topic ``near``, or below it, count. Raises BagError where the bag cannot be
+    Only controllers in the namespace of the topic ``near``, or below it, count. Raises BagError if the bag cannot be
     read.
     """
     namespace = near.rpartition("/")[0] + "/"
@@ -116,7 +114,7 @@ def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration]
         parsed = Configuration.parse(text)
         if parsed is not None:
             return topic, parsed
-        warnings.warn(f"{path}: {topic}: it is no configuration that can be read, and is left out", stacklevel=2)
+        warnings.warn(f"{path}: {topic}: the configuration cannot be read and is ignored", stacklevel=2)
     return None
 
 
@@ -130,10 +128,7 @@ def _texts(path: str | Path, name: str) -> Iterator[tuple[str, str]]:
 
 
 class _SeriesTable:
-    """The messages of one topic while they are read, block by block.
-
-    ``joint_names`` are the joints to find; None until the first message names some.
-    """
+    """Messages of one topic, read block by block; ``joint_names`` is None until a message names joints."""
 
     def __init__(self, renamed: Renaming, joint_names: Sequence[str] | None) -> None:
         self.joint_names = None if joint_names is None else tuple(joint_names)
@@ -144,14 +139,14 @@ class _SeriesTable:
         self._left_out: Counter[str] = Counter()
 
     def add(self, received: int, data: bytes) -> None:
-        """Take in a message that arrived at ``received`` (ns)."""
+        """Add a message that arrived at ``received`` (ns)."""
         try:
             layout = self._layouts.find(data)
         except ValueError:
-            self._left_out["are no whole JointState"] += 1
+            self._left_out["are not complete JointState messages"] += 1
             return
         if layout.irregular:
-            self._left_out[f"have not a number in {layout.irregular} for each name"] += 1
+            self._left_out[f"have another number of entries in {layout.irregular} than names"] += 1
             return
         if self.joint_names is None and layout.joint_names:
             self.joint_names = tuple(dict.fromkeys(layout.joint_names))
@@ -189,7 +184,7 @@ class _SeriesTable:
                 self._parts[name].append(values[used])
 
     def series(self, where: str) -> JointSeries:
-        """Return what was read; ``where`` are bag and topic, for errors and warnings."""
+        """Return the series; ``where`` has bag and topic, for errors and warnings."""
         if self._block:
             self._read_block()
         count = sum(len(part) for part in self._parts["stamps"])
@@ -197,17 +192,17 @@ class _SeriesTable:
         if not count:
             raise BagError(f"{where}: {self._nothing(left_out)}")
         if left_out:
-            text = f"{where}: {left_out}: left out; {count} are used. Cure: see what published them"
+            text = f"{where}: {left_out}: left out; {count} are used. Cure: check their publisher"
             warnings.warn(BagWarning(text), stacklevel=1)
         assert self.joint_names is not None
-        # Each list is dropped once it is joined: a long recording is not held twice.
+        # Each list is freed once it is joined: a long recording is not in memory twice.
         return JointSeries(
             self.joint_names, *(np.concatenate(self._parts.pop(name)) for name in ("stamps", "received", *FIELDS))
         )
 
     def _nothing(self, left_out: str) -> str:
         if left_out:
-            return f"no message can be used: {left_out}. Cure: see what published them"
+            return f"no message can be used: {left_out}. Cure: check their publisher"
         if self._recorded_names:
             recorded = ", ".join(sorted(self._recorded_names))
             return (

@@ -1,4 +1,4 @@
-"""Reading of bags, and their topics by purpose."""
+"""Reading of bags, and selection of their topics."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def companions(topics: Iterable[str]) -> dict[str, str]:
 
 
 def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None) -> str | None:
-    """Return the topic ``given``, else the only one whose last part is ``name``; None where there is none.
+    """Return the topic ``given``, else the only one whose last part is ``name``; None if there is none.
 
-    ``kind`` is its type, such as ``sensor_msgs/msg/JointState``. Raises BagError, naming the bag's topics and the
-    cure, where the given topic is not there, has another type, or several would do.
+    ``kind`` is its type, such as ``sensor_msgs/msg/JointState``. Raises BagError if the topic is missing or has
+    another type, or if several topics have the name.
     """
     if given is not None:
         topic = given if given.startswith("/") else f"/{given}"
@@ -60,14 +60,14 @@ def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None
         if not fitting:
             return None
         if len(fitting) > 1:
-            raise BagError(f"{reader.path}: which {name}? Cure: name one of {', '.join(sorted(fitting))}")
+            raise BagError(f"{reader.path}: several topics {name}. Cure: name one of {', '.join(sorted(fitting))}")
         topic = fitting[0]
     require_topic(reader, topic, kind)
     return topic
 
 
 def require_topic(reader: BagReader, topic: str, kind: str) -> None:
-    """Raise BagError, naming the bag's topics of this type, where it has no such topic, or one of another type."""
+    """Raise BagError, with the bag's topics of this type, if the topic is missing or has another type."""
     fitting = sorted(other for other, its_kind in reader.topics.items() if its_kind == kind)
     cure = f"name one of {', '.join(fitting)}" if fitting else f"record a topic of type {kind}"
     if topic not in reader.topics:
@@ -84,11 +84,7 @@ _PIECE = 1 << 16
 
 
 class _File:
-    """One .mcap or .db3 file as rosbags reads it; attributes as those of rosbags.rosbag2.Reader.
-
-    Where rosbags gives it up in the middle, what is whole in the rest follows, with a BagWarning; ``rebuild`` is as
-    ``recovery.rebuild``, None where that has been done.
-    """
+    """One .mcap or .db3 file as rosbags reads it; ``rebuild``, if not None, recovers the rest after an error."""
 
     def __init__(self, path: Path, rebuild: Callable[[], tuple[Path, list[str]]] | None = None) -> None:
         self._path, self._rebuild = path, rebuild
@@ -110,25 +106,22 @@ class _File:
                         raise ValueError("more messages than the file can hold")
                     yield Message(connection.topic, connection.msgtype, received, data)
                     count += 1
-        except Exception as error:  # whatever a damaged file leads to
+        except Exception as error:  # damaged files raise errors of many types
             if self._rebuild is None:
-                raise BagError(f"{self._path}: cannot be read on: {error}. Cure: copy it again") from None
+                raise BagError(f"{self._path}: reading stopped: {error}. Cure: copy it again") from None
             path, losses = self._rebuild()
             text = "; ".join(losses) or f"damaged: {error}"
-            warnings.warn(
-                BagWarning(f"{self._path}: {text}. Cure: copy it again, or go on with the rest"), stacklevel=1
-            )
+            warnings.warn(BagWarning(f"{self._path}: {text}. Cure: copy it again, or use the rest"), stacklevel=1)
             with closing(_File(path)) as rest:
                 yield from islice(rest.messages(topics), count, None)
 
 
 class BagReader:
-    """A bag that is being read; a context manager that closes it.
+    """A bag opened for reading; a context manager that closes it.
 
-    It is the folder that a recorder made, with or without ``metadata.yaml``, or one of its files alone: MCAP or
-    sqlite3, compressed by message, by chunk or as a whole. What is damaged or not finished is read as far as it
-    goes: one BagWarning says what is lost. Nothing is written to a bag or beside it; what has to be unpacked goes
-    to a temporary folder.
+    A bag is a recorder's folder, with or without ``metadata.yaml``, or one of its files alone: MCAP or sqlite3,
+    compressed by message, by chunk or as a whole. Damaged or unfinished bags are read as far as possible: one
+    BagWarning reports the loss. Bags and their folders are not modified; unpacked data goes to a temporary folder.
 
     Parameters
     ----------
@@ -142,12 +135,12 @@ class BagReader:
     topics
         Topic to type, such as ``sensor_msgs/msg/JointState``.
     latched
-        The topics whose publishers kept messages for those who came later (transient local).
+        The topics with a transient local publisher.
 
     Raises
     ------
     BagError
-        Where there is no bag, or none that can be read; it names the path, the reason and the cure.
+        If there is no bag, or it cannot be read; the message has the path, the reason and the cure.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -165,7 +158,7 @@ class BagReader:
                 assert isinstance(offered, ConnectionExtRosbag2)
                 if offered.serialization_format != "cdr":
                     raise self._error(
-                        f"{connection.topic} is serialized as {offered.serialization_format or 'nothing known'}",
+                        f"{connection.topic} is serialized as {offered.serialization_format or 'an unknown format'}",
                         "convert the bag to cdr, by `ros2 bag convert`",
                     )
                 self.topics.setdefault(connection.topic, connection.msgtype)
@@ -178,7 +171,7 @@ class BagReader:
         self._report_losses()
 
     def close(self) -> None:
-        """Close the files, and remove what was unpacked."""
+        """Close the files, and remove unpacked data."""
         self._stack.close()
 
     def __enter__(self) -> BagReader:
@@ -188,7 +181,7 @@ class BagReader:
         self.close()
 
     def count(self, topics: Collection[str] | None = None) -> int:
-        """Return the number of messages of these topics, or of all: as far as the bag's index tells, for progress."""
+        """Return the number of messages of these topics (default: all) by the bag's index, which may be incomplete."""
         if not self._counts:
             for storage in self._storages:
                 for connection in storage.connections:
@@ -196,9 +189,9 @@ class BagReader:
         return sum(self._counts[topic] for topic in set(self.topics if topics is None else topics))
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
-        """Yield the messages of these topics, or of all, in order of arrival; topics that are not there have none.
+        """Yield the messages of these topics (default: all), in order of arrival; missing topics have none.
 
-        Messages of the same time keep the order in which they were written. They are read as they are asked for.
+        Messages of equal time are in the order in which they were written. The bag is read incrementally.
         """
         chosen = set(self.topics if topics is None else topics)
         parts = [(storage.start_time, partial(storage.messages, chosen)) for storage in self._storages]
@@ -216,8 +209,8 @@ class BagReader:
     def _open(self) -> None:
         try:
             files = self._files() if self.path.is_dir() else [self.path]
-            if self.path.exists() and not all(file.is_file() for file in files):  # opening a pipe waits for ever
-                raise self._error("no file and no folder", "check the path")
+            if self.path.exists() and not all(file.is_file() for file in files):  # opening a pipe blocks
+                raise self._error("neither a file nor a folder", "check the path")
             for file in files:
                 self._open_file(file, alone=len(files) == 1)
         except FileNotFoundError:
@@ -228,11 +221,11 @@ class BagReader:
             raise self._error(f"cannot read the bag: {error}", "copy it to this machine again") from None
 
     def _files(self) -> list[Path]:
-        """Return the storage files of the folder, in the order in which they were recorded."""
+        """Return the storage files of the folder, in order of recording."""
         files = self._files_by_metadata()
         if not files:
             stored = [file for file in self.path.iterdir() if file.name.endswith(_ENDS) and file.is_file()]
-            # Where a recorder is killed while it compresses a file, both are there.
+            # A recorder that is killed while it compresses a file leaves both.
             names = {file.name for file in stored}
             files = [file for file in stored if file.suffix != ".zstd" or file.stem not in names]
             files.sort(
@@ -241,12 +234,12 @@ class BagReader:
             if not files:
                 raise self._error(f"cannot read the bag: no {', '.join(_ENDS)} file in the folder", "check the path")
             self._losses.append(
-                f"there is no whole {_METADATA}, so the recorder was killed: it may lack the last messages"
+                f"{_METADATA} is missing or incomplete, so the recorder was killed: the last messages may be missing"
             )
         return files
 
     def _files_by_metadata(self) -> list[Path]:
-        """Return the files that metadata.yaml names; none where it is missing, or not whole."""
+        """Return the files that metadata.yaml lists; none if it is missing or incomplete."""
         try:
             text = (self.path / _METADATA).read_text(encoding="utf-8")
             information: dict[str, Any] = load_yaml(text)["rosbag2_bagfile_information"]
@@ -265,7 +258,7 @@ class BagReader:
         return there
 
     def _open_file(self, file: Path, *, alone: bool) -> None:
-        """Open a storage file by its content; an empty one of several is left out."""
+        """Open a storage file by its content; skip an empty one of several."""
         head = _head(file)
         if head.startswith(ZSTD):
             file = self._unpacked(file)
@@ -278,30 +271,30 @@ class BagReader:
         try:
             storage = self._storage(file, head)
         except ValueError as error:
-            raise self._error(f"cannot read the bag: {file.name}: {error}", "name a bag of ROS 2") from None
+            raise self._error(f"cannot read the bag: {file.name}: {error}", "name a ROS 2 bag") from None
         self._stack.callback(storage.close)
         self._storages.append(storage)
 
     def _storage(self, file: Path, head: bytes) -> _File:
-        """Return a file as rosbags reads it, else what is whole in it; ValueError where it is no bag."""
+        """Return a file as rosbags reads it, else its complete messages; ValueError if it is not a bag."""
         if head.startswith(recovery.MCAP):
             suffix, is_bounded = ".mcap", recovery.mcap_is_bounded
         elif head.startswith(recovery.SQLITE):
             file = recovery.without_journal(file, self._scratch)
             suffix, is_bounded = ".db3", recovery.sqlite_is_bounded
         elif head.startswith(_ROS1):
-            raise self._error("a bag of ROS 1", f"`rosbags-convert --src {file} --dst FOLDER`")
+            raise self._error("a ROS 1 bag", f"`rosbags-convert --src {file} --dst FOLDER`")
         else:
             raise ValueError("neither MCAP nor sqlite3")
         if is_bounded(file):
-            with suppress(Exception):  # whatever a damaged file leads to
+            with suppress(Exception):  # damaged files raise errors of many types
                 return _File(self._plainly_named(file, suffix), lambda: recovery.rebuild(file, self._scratch()))
         path, losses = recovery.rebuild(file, self._scratch())
         self._losses += losses
         return _File(path)
 
     def _plainly_named(self, file: Path, suffix: str) -> Path:
-        """Return the file, or a link to it: rosbags goes by its suffix, and sqlite3 takes the path for a URL."""
+        """Return the file, or a link to it: rosbags selects by the suffix, and sqlite3 parses the path as a URL."""
         if file.suffix == suffix and re.fullmatch(r"[\w ./+=@,-]+", str(file)):
             return file
         link = self._scratch() / f"bag{suffix}"
@@ -309,7 +302,7 @@ class BagReader:
         return link
 
     def _unpacked(self, file: Path) -> Path:
-        """Unpack a file that is compressed as a whole, as far as it goes."""
+        """Unpack a file that is compressed as a whole, as far as possible."""
         target = self._scratch() / file.name.removesuffix(".zstd")
         most = recovery.most_unpacked(file)
         with zstd.open(file, "rb") as packed, target.open("wb") as plain:
@@ -320,14 +313,14 @@ class BagReader:
                         raise self._error(
                             f"{file.name} unpacks to more than {most * 1e-9:.1f} GB, {most // file.stat().st_size} "
                             "times its size",
-                            "where it can be trusted, unpack it by `unzstd`",
+                            "if you trust it, unpack it by `unzstd`",
                         )
             except EOFError:
-                self._losses.append(f"{file.name} breaks off")
+                self._losses.append(f"{file.name} is truncated")
         return target
 
     def _scratch(self) -> Path:
-        """Return a new temporary folder, which goes when the bag is closed."""
+        """Return a new temporary folder, which is removed when the bag is closed."""
         return Path(self._stack.enter_context(TemporaryDirectory(prefix="robot_dynamics_bag_")))
 
     def _error(self, what: str, cure: str) -> BagError:
@@ -337,9 +330,9 @@ class BagReader:
         if not self._losses:
             return
         expected = sum(self._counts.values())
-        self._counts.clear()  # those of the whole bag
+        self._counts.clear()  # counts of the undamaged bag
         known = f" ({self.count()} of {expected} messages are left)" if expected else ""
-        text = f"{self.path}: {'; '.join(self._losses)}{known}. Cure: record or copy it again; else go on with the rest"
+        text = f"{self.path}: {'; '.join(self._losses)}{known}. Cure: record or copy it again, or use the rest"
         warnings.warn(BagWarning(text), stacklevel=1)
 
 

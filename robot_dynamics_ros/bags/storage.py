@@ -34,7 +34,7 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 """The first bytes of zstd data; no CDR message begins with them."""
 
 LARGEST = 1 << 27
-"""Bytes to which a chunk or a message may unpack: a few kB can be made to stand for any number of them."""
+"""Largest unpacked size of a chunk or a message (bytes); crafted data of a few kB could unpack to any size."""
 
 
 @cache
@@ -61,14 +61,14 @@ def text_message(text: str) -> bytes:
 
 
 class Message(NamedTuple):
-    """A message as it came over the wire.
+    """A serialized message.
 
     Attributes
     ----------
     topic, kind
         Its topic and type, such as ``sensor_msgs/msg/JointState``.
     received
-        When it arrived, in nanoseconds.
+        Time of arrival (ns).
     data
         CDR.
     """
@@ -80,13 +80,13 @@ class Message(NamedTuple):
 
 
 def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:
-    """Merge parts, each in order by itself, into one; messages of the same time stay in the order of the parts.
+    """Merge ordered parts into one sequence; messages of equal time are in the order of the parts.
 
-    A part is the time of its first message (ns) and a function that opens it, called only once its time has come.
+    A part is the time of its first message (ns) and a function that opens it, which is called at that time.
     """
 
     def opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iterator[Message]:
-        yield Message("", "", start, b"")  # stands for the part until its time has come
+        yield Message("", "", start, b"")  # placeholder that delays the opening
         yield from open_part()
 
     arrival = attrgetter("received")
@@ -96,22 +96,22 @@ def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message
 
 
 def unpacked(data: bytes, most: int = LARGEST) -> bytes:
-    """Return what zstd packed; ZstdError where it is damaged, ValueError where it is more than ``most`` bytes."""
+    """Return unpacked zstd data; raise ZstdError if it is damaged, ValueError if it exceeds ``most`` bytes."""
     parts = []
     while data:
         frame = zstd.ZstdDecompressor()
         part = frame.decompress(data, max_length=most + 1)
         most -= len(part)
         if most < 0:
-            raise ValueError("it unpacks to more than it may")
+            raise ValueError("its unpacked size exceeds the limit")
         if not frame.eof:
-            raise ValueError("the packed data breaks off")
+            raise ValueError("the packed data is truncated")
         parts.append(part)
         data = frame.unused_data
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-_NO_TIME = QosTime(0, 0)  # deadline, lifespan and lease that nobody has set
+_NO_TIME = QosTime(0, 0)  # unset deadline, lifespan and lease
 RELIABLE = Qos(
     QosHistory.KEEP_LAST,
     10,
@@ -125,16 +125,15 @@ RELIABLE = Qos(
 )
 """The quality of service of ROS's default profile."""
 LATCHED = RELIABLE._replace(depth=1, durability=QosDurability.TRANSIENT_LOCAL)
-"""The quality of service of robot_description: who comes late receives the last message."""
-
+"""The quality of service of robot_description: late subscribers receive the last message."""
 
 _FILE = "bag.mcap"
 
 
 class BagWriter:
-    """A bag that is being written, message by message in CDR; a context manager that closes it.
+    """A bag opened for writing, message by message in CDR; a context manager that closes it.
 
-    The same messages give the same bytes, whatever the folder's name: the file in it is bag.mcap.
+    The same messages give the same bytes; the file is bag.mcap in any folder.
 
     Parameters
     ----------
@@ -143,13 +142,12 @@ class BagWriter:
     topics
         Topic name to message type, such as ``sensor_msgs/msg/JointState``.
     qos
-        Topic name to what its publishers offered; RELIABLE for a topic without.
+        Topic name to the offered profiles of its publishers; default: RELIABLE.
 
     Raises
     ------
     BagError
-        Where the folder exists or cannot be made, a type is unknown, or the disk is full; it names the culprit and the
-        cure.
+        If the folder exists or cannot be created, a type is unknown, or the disk is full.
     """
 
     def __init__(
@@ -175,24 +173,24 @@ class BagWriter:
             self.add_topic(topic, kind, (qos or {}).get(topic) or [RELIABLE])
 
     def add_topic(self, topic: str, kind: str, qos: Sequence[Qos]) -> None:
-        """Add a topic of a known type, with what its publishers offer."""
+        """Add a topic of a known type, with the offered profiles of its publishers."""
         self._connections[topic] = self._writer.add_connection(
             topic, kind, typestore=message_types(), offered_qos_profiles=qos
         )
 
     def write(self, topic: str, nanoseconds: int, message: bytes) -> None:
-        """Add a serialised message that was received at ``nanoseconds`` (since 1970); BagError where the disk is full.
+        """Add a serialized message that was received at ``nanoseconds`` (since 1970); BagError if the disk is full.
 
-        It may wait in memory with others until there is a megabyte of them, or until ``flush``.
+        Up to a megabyte of messages is buffered until ``flush``.
         """
         self._unsaved += 1
         with self._saving():
             self._writer.write(self._connections[topic], nanoseconds, message)
 
     def flush(self) -> None:
-        """Hand what was written until now to the operating system: a process that is killed then loses none of it.
+        """Pass all buffered messages to the operating system, so that a killed process loses none of them.
 
-        Raises BagError where the disk is full.
+        Raises BagError if the disk is full.
         """
         storage = self._writer.storage
         if isinstance(storage, McapWriter) and storage.chunk.msgs:
@@ -202,22 +200,22 @@ class BagWriter:
             self._unsaved = 0
 
     def close(self) -> None:
-        """Finish the bag: without this it has no index. BagError where the disk is full; where it was, it has ended."""
+        """Finish the bag and write its index; BagError if the disk is full. A bag that failed is closed already."""
         if self._writer.storage is not None:
             with self._saving():
                 self._writer.close()
 
     @contextmanager
     def _saving(self) -> Iterator[None]:
-        """End the bag where the system does not take what is written: whole chunks of it can be read all the same."""
+        """Close the bag on a write error; its complete chunks remain readable."""
         try:
             yield
         except OSError as error:
             with suppress(OSError):
                 self._writer.abort()
             raise BagError(
-                f"{self._path}: cannot write: {error.strerror}. Up to {self._unsaved} messages are lost, what was "
-                "written before stays and can be read. Cure: make room, then begin another bag"
+                f"{self._path}: cannot write: {error.strerror}. Up to {self._unsaved} messages are lost; earlier "
+                "messages can be read. Cure: make room, then begin another bag"
             ) from None
 
     def __enter__(self) -> BagWriter:

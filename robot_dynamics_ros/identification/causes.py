@@ -55,7 +55,7 @@ class Hypothesis(NamedTuple):
         From the fitted numbers and their standard errors, (p,) each, to the cause, its size and the cure; None where
         the numbers make no sense.
     precision
-        (p,): inverse variances of the numbers about 0 before anything is measured; 0 where they may be anything.
+        (p,): inverse variances of the numbers about 0 before anything is measured; 0 if they may be anything.
     effect
         Share of some joint's measured torque that the cause must make.
     complexity

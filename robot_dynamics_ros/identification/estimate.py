@@ -41,7 +41,7 @@ from robot_dynamics_ros.moved import former_attribute
 from robot_dynamics_ros.progress import progress
 
 _ROUNDS = 200
-_SETTLED = 1e-10  # Newton decrement squared, in units of the weighted squares
+_CONVERGED = 1e-10  # Newton decrement squared, in units of the weighted squares
 _HALVINGS = 60
 _ARMIJO = 0.1
 
@@ -139,7 +139,7 @@ def feasible_fit(
         reduced = np.asarray(np.linalg.qr(np.vstack([above, np.column_stack([rows, right])]), mode="r"))[: len(x)]
         step = solve_triangular(reduced[:, :-1], reduced[:, -1])
         decrement = float(reduced[:, -1] @ reduced[:, -1])
-        if decrement < _SETTLED:
+        if decrement < _CONVERGED:
             x = x + step  # as near as this, the whole step stays inside (Dikin's ellipsoid)
             break
         share = 1.0
@@ -243,7 +243,7 @@ class Identification:
 def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION[0]) -> Identification:
     """Identify a robot from recorded motions of its joints, in its order.
 
-    ``friction``: one of FRICTION. Raises RobotDynamicsError for another, and BagError, with its cure, where a joint
+    ``friction``: one of FRICTION. Raises RobotDynamicsError for another, and BagError, with its cure, if a joint
     never moves or the samples are too few.
     """
     parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION[0] else friction)
@@ -419,7 +419,7 @@ def write_dynamics_file(
 ) -> None:
     """Write a dynamics file that begins with ``comments``, a line for each joint, link and rotor.
 
-    Raises RobotDynamicsError where it cannot be written, or exists and ``overwrite`` is False.
+    Raises RobotDynamicsError if it cannot be written, or exists and ``overwrite`` is False.
     """
     tables = {
         key: {name: _Line(entry) for name, entry in value.items()} if key in _TABLES and value else value

@@ -30,7 +30,7 @@ _OPEN = 1e-4  # of a number's square that nothing determines
 
 
 def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
-    """Return what is probably wrong, the likeliest first; empty where nothing explains the residual.
+    """Return what is probably wrong, the likeliest first; empty if nothing explains the residual.
 
     A hypothesis is up to three causes of ``causes`` together, for the recording as it is or without one mistake of
     ``readings``. It is fitted to the residual by least squares, joints weighted by the error that can be reached, and
@@ -67,9 +67,9 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     return found or []
 
 
-def _complexity(explanation: tuple[_Trial, Sequence[str]]) -> float:
+def _complexity(hypothesis: tuple[_Trial, Sequence[str]]) -> float:
     """Return by how much its causes must lower the logarithm of the cost."""
-    trial, names = explanation
+    trial, names = hypothesis
     count = trial.reading.complexity + sum(trial.hypotheses[name].complexity for name in names)
     return float(-np.log(1.0 - _SHARE) * count)
 
@@ -138,7 +138,7 @@ class _Trial:
         return float(np.einsum("kp,kpq,kq->", values, self._normal[:, here[:, np.newaxis], here], values))
 
     def words(self, names: Sequence[str], before: float) -> list[str] | None:
-        """Describe the mistake of the reading and these causes, fitted together; None where one makes no sense.
+        """Describe the mistake of the reading and these causes, fitted together; None if one makes no sense.
 
         ``before``: the cost without them.
         """

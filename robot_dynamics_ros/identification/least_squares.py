@@ -33,7 +33,7 @@ _LAG = 1e-3  # s, of difference quotients
 _NOISE_RATIO = 2.0  # of two estimates of a variance, as noise alone gives it
 _SIGNIFICANT = 1.5  # standard deviations of chi-squared above its mean
 _ROUNDS = 30
-_SETTLED = 1e-6
+_CONVERGED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Factors:
         return np.asarray(np.linalg.qr(stacked, mode="r"))
 
     def squares(self, x: Array) -> Array:
-        """Sum of the squares of the residuals (PARTS, n) for the unknowns ``x`` (p,)."""
+        """Sum of the squares of the residuals (PARTS, n) for the parameters ``x`` (p,)."""
         residual = self.triangles @ np.append(-x, 1.0)
         return np.asarray(np.einsum("kji,kji->kj", residual, residual))
 
@@ -183,9 +183,9 @@ class BaseEstimate:
 
 
 def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
-    """Estimate the base parameters: least squares, weighted by each joint's residual, until the weights settle.
+    """Estimate the base parameters: least squares, weighted by each joint's residual, until the weights converge.
 
-    Raises BagError where there are fewer samples than base parameters.
+    Raises BagError if there are fewer samples than base parameters.
     """
     base, counts = parameterization.base, factors.counts.sum(axis=0)
     silent = [name for name, count in zip(parameterization.model.joint_names, counts, strict=True) if not count]
@@ -214,7 +214,7 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
         x[base.independent] = np.linalg.lstsq(matrix, target, rcond=None)[0]
         before, noise = noise, np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts))
         noise = np.maximum(noise, floor)
-        if np.abs(noise / before - 1.0).max() < _SETTLED:
+        if np.abs(noise / before - 1.0).max() < _CONVERGED:
             break
     matrix = factors.weighted(noise)[:, base.independent]
     condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))

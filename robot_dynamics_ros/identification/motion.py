@@ -129,7 +129,7 @@ def recorded_motion(
     ``effort_delay``: seconds by which the effort is behind position and velocity, less than 1 either way; it is
     shifted by that. ``drive_gains``: Nm or N per recorded unit of effort, by joint; others have 1.
 
-    Raises BagError, with its cure, where too little remains, effort was not recorded, or delay or gains cannot be, and
+    Raises BagError, with its cure, if too little remains, effort was not recorded, or delay or gains cannot be, and
     issues a BagWarning for what is left out, with its count.
     """
     _require_motion_and_effort(series)
@@ -178,7 +178,7 @@ def _filtered(
     smoothing: Smoothing,
     effort_delay: float,
 ) -> tuple[Array, Array, Array, Array, Array] | None:
-    """Return time (k,), q, qd, qdd and tau (k, n) of messages without a gap; None where too little would remain."""
+    """Return time (k,), q, qd, qdd and tau (k, n) of messages without a gap; None if too little would remain."""
     if len(time) < 2:
         return None
     grid = None
@@ -262,7 +262,7 @@ class TorqueAnalysis:
     def explained(self) -> Array:
         """Share of the measured variance that the model explains (n,): 1 - var(residual) / var(tau).
 
-        1 at best, below 0 where the model is worse than the mean; NaN where the measured torque is constant.
+        1 at best, below 0 if the model is worse than the mean; NaN where the measured torque is constant.
         """
         measured, left = self.motion.tau.var(axis=0), self.residual.var(axis=0)
         return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=measured > 0.0))
@@ -271,7 +271,7 @@ class TorqueAnalysis:
 def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     """Return the model's torque along a recorded motion, part by part.
 
-    Inverse dynamics by recursive Newton-Euler, all samples at once. Raises BagError where the motion's joints
+    Inverse dynamics by recursive Newton-Euler, all samples at once. Raises BagError if the motion's joints
     are not the model's, in its order.
     """
     if motion.joint_names != model.joint_names:
@@ -294,7 +294,7 @@ def root_mean_square(values: Array) -> Array:
 
 
 def _require_motion_and_effort(series: JointSeries) -> None:
-    """Raise BagError where position or effort was not recorded at all."""
+    """Raise BagError if position or effort was not recorded at all."""
     for field, values in (("position", series.position), ("effort", series.effort)):
         for name, column in zip(series.joint_names, values.T, strict=True):
             if np.isnan(column).all():

@@ -87,12 +87,12 @@ def readings(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
         order[i], order[j] = j, i
         yield replace(
             plain,
-            words=f"the efforts of {first} and {second} are swapped. Cure: see the order of the effort in the driver",
+            words=f"the efforts of {first} and {second} are swapped. Cure: check the order of the effort in the driver",
             efforts=order,
         )
         yield replace(
             plain,
-            words=f"{first} and {second} are swapped. Cure: see the names in the driver, or swap them back with "
+            words=f"{first} and {second} are swapped. Cure: check the names in the driver, or swap them back with "
             f"--rename {first}={second} {second}={first}",
             joints=order,
             efforts=order,
@@ -100,7 +100,7 @@ def readings(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
 
 
 def _units(model: RobotModel, evidence: Evidence) -> Iterator[Reading]:
-    """Yield one gain for all efforts, and one for each, where the model's torque says that they are not in Nm or N."""
+    """Yield one gain for all efforts, and one for each, if the model's torque shows that they are not in Nm or N."""
     names, plain = evidence.motion.joint_names, replace(as_recorded(model.n), complexity=1.0)
     factors, clear = _factors(model, evidence)
     if not clear.any():

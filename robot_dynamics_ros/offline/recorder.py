@@ -1,4 +1,4 @@
-"""What a session gives, as messages in a bag and lines in the log; and the node's timers by the time of the inputs."""
+"""Recording of a session as bag messages and log lines; the node's timers in the time of the inputs."""
 
 from __future__ import annotations
 

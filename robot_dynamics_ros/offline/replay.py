@@ -72,7 +72,7 @@ def replay(
     ``activation_check`` compares measured efforts with the model's first, as the node does. ``configuration``, of which
     model and settings are made, is written to the topic ~/configuration.
 
-    Raises BagError where the bag cannot be read or the output not written, and RobotDynamicsError where the check
+    Raises BagError if the bag cannot be read or the output not written, and RobotDynamicsError if the check
     refuses the model; the message names the culprit and the cure. What was written until then stays.
     """
     given = dict(topics or {})
@@ -136,7 +136,7 @@ class _AnsweredPart:
     Attributes
     ----------
     held
-        Position (n,) that was held when the part began; None where it is not known, or the arm moved. It is set before
+        Position (n,) that was held when the part began; None if it is not known, or the arm moved. It is set before
         the first input is given.
     """
 

@@ -71,7 +71,7 @@ def simulate_to_bag(
     commands. ``model`` is what the controller believes.
     ``activation_check`` compares the first measured efforts with it, as the node does.
 
-    Raises RobotDynamicsError where the controller refuses the trajectory, or the arm cannot go on, and BagError where
+    Raises RobotDynamicsError if the controller refuses the trajectory, or the arm cannot go on, and BagError where
     the bag cannot be made. What was written until then stays.
     """
     warm_up_controller(model, settings)

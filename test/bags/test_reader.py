@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 def read(path: Path, topics: Any = None) -> list[Message]:
-    """What the reader gives, and that reading leaves no trace."""
+    """Return the messages of the reader, and check that reading leaves no trace."""
     before = snapshot(path.parent)
     with BagReader(path) as reader:
         messages = list(reader.messages(topics))

@@ -1,4 +1,4 @@
-"""Bags that are cut off or damaged: what is whole is read, as it was written, and it is said what is lost."""
+"""Bags that are cut off or damaged: complete messages are read unchanged, and the loss is reported."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ PARTS = [0.05, 0.3, 0.5, 0.7, 0.95, 0.999]
 
 
 def salvaged(path: Path, reported: str) -> list[Message]:
-    """What is left, with one warning that names the bag and a cure, and leaves the bag as it is."""
+    """Return the rest of a bag; check one warning with bag and cure, and that the bag is unchanged."""
     before = snapshot(path.parent)
     with pytest.warns(BagWarning) as caught:
         with BagReader(path) as reader:
@@ -33,7 +33,7 @@ def cut(path: Path, size: int) -> Path:
 
 
 def chunks(file: Path) -> tuple[list[int], list[int], list[int]]:
-    """Where the chunks of a whole file begin and end, and how many messages each has, as rosbags reads its index."""
+    """Return begin, end and message count of each chunk of a complete file, as rosbags reads its index."""
     reader = McapReader(file)
     reader.open()
     begins = [chunk.chunk_start_offset for chunk in reader.chunks]
@@ -89,7 +89,7 @@ def test_an_mcap_of_one_chunk_that_is_cut_off(compression: str, tmp_path: Path) 
 
 @pytest.mark.filterwarnings("error")
 def test_mcap_without_its_end(tmp_path: Path) -> None:
-    """Without the summary at its end nothing is lost, and nothing is said."""
+    """Without the summary at its end nothing is lost, and no warning is issued."""
     written = some_messages(120, size=50_000)
     (file,) = record(tmp_path / "bag", written).glob("*.mcap")
     for _ in range(3):

@@ -156,7 +156,7 @@ def test_an_impact_takes_the_least_energy(model: RobotModel) -> None:
     assert lost == pytest.approx(model.kinetic_energy(q, qd - after), rel=1e-10)
 
 
-def test_errors_die_out_as_baumgarte_says() -> None:
+def test_errors_decay_as_by_baumgarte() -> None:
     """A bead 1 mm off its circle: phi decays as (1 + a t) exp(-a t); with a = 0 it is constant."""
     model = particle(0.7, [0, 0, -9.81])
 

@@ -1,4 +1,4 @@
-"""Base parameters against closed forms and published counts; columns of all unknowns against the torque."""
+"""Base parameters against closed forms and published counts; columns of all parameters against the torque."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -82,7 +82,7 @@ def test_torque_by_base_parameters(name: str, dynamics: str | None, load_robot: 
     np.testing.assert_array_equal(base.combination[:, base.without_effect], 0.0)
 
 
-def test_names_say_the_combination() -> None:
+def test_names_show_the_combination() -> None:
     """Columns made by hand: c = 2 a, d = a - 3 b, e has no effect."""
     a, b = np.random.default_rng(0).standard_normal((2, 30))
     base = BaseParameters.of(np.column_stack([a, b, 2 * a, a - 3 * b, 0 * a]), ["a", "b", "c", "d", "e"])
@@ -91,7 +91,7 @@ def test_names_say_the_combination() -> None:
     assert base.without_effect.tolist() == [4]
 
 
-def test_levels_that_hide_in_a_weight_are_no_unknowns(load_robot: Callable[..., RobotModel]) -> None:
+def test_levels_that_equal_a_weight_are_not_identified(load_robot: Callable[..., RobotModel]) -> None:
     """A weight along gravity adds to Coulomb levels; every joint has a rotor, but none is added twice."""
     names = Parameterization.of(load_robot("scara")).names
     assert "joint1.rotor_inertia" in names and "joint2.rotor_inertia" in names

@@ -1,4 +1,4 @@
-"""Least squares against direct formulas, what is said of recordings that tell too little, and the result's file."""
+"""Least squares against direct formulas, reports on recordings with too little motion, and the result's file."""
 
 from collections.abc import Callable
 from dataclasses import replace

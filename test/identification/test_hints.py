@@ -59,7 +59,7 @@ IT_IS = r".*it is \((\S+) (\S+) (\S+)\)"
 ONE, TWO = np.array([1, -1, 1, 1, 1, 1, 1]), [0, 3, 2, 1, 4, 5, 6]
 OFFSET = np.array([0, 0, 0, 0, 0.7, 0, 0])
 
-#: What model and recording are made of the Panda and its motion, what is said first, and the numbers in it.
+#: What model and recording are made of the Panda and its motion, the first hint, and its numbers.
 CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[float], float]] = [
     (lambda panda, _: (panda, recorded(panda.with_payload("panda_link7", *LOAD))),
      "the robot" + PAYLOAD, [LOAD[0], *LOAD[1]], 0.01),

@@ -1,4 +1,4 @@
-"""Recorded motion against closed forms: what the filter leaves, what the derivative says, what is left out."""
+"""Recorded motion against closed forms: filter, derivative, and samples that are left out."""
 
 import dataclasses
 import re
@@ -31,7 +31,7 @@ def wave(time: Array) -> tuple[Array, Array, Array]:
 
 
 def recording(time: Array, noise: float = 0.0) -> JointSeries:
-    """What a driver records at these times; effort is the position, so that it must come out as it."""
+    """Return a driver's recording at these times; the effort equals the position, also after filtering."""
     q, qd, _ = wave(time)
     stamps = EPOCH + np.round(time * 1e9).astype(np.int64)
     effort = q + noise * np.random.default_rng(0).normal(size=q.shape)
@@ -78,7 +78,7 @@ def assert_follows(motion: RecordedMotion, start: float = 0.0, atol: float = 2e-
 
 
 @pytest.mark.parametrize(("cutoff", "order"), [(1.0, 2), (2.0, 4), (5.0, 2)])
-def test_filter_and_derivative_do_what_they_say(cutoff: float, order: int) -> None:
+def test_filter_and_derivative_by_closed_forms(cutoff: float, order: int) -> None:
     """No delay; a Butterworth filter's gain (Oppenheim, Schafer: Discrete-Time Signal Processing, 7.1), squared."""
     rate = 50.0
     motion = recorded_motion(recording(even(40.0, rate)), Smoothing(cutoff, order))

@@ -63,7 +63,7 @@ def test_the_same_against_the_effort_as_measured(
     np.testing.assert_allclose(analysis.rms, EXPECTED, rtol=within)
 
 
-def test_a_hand_that_is_not_mounted_is_called_out(series: JointSeries, tmp_path: Path) -> None:
+def test_a_gripper_that_is_not_mounted_is_reported(series: JointSeries, tmp_path: Path) -> None:
     """The model's hand and fingers weigh 0.76 kg, some 0.14 m beyond the origin of link 7."""
     model = panda(tmp_path, hand=True)
     analysis = analyse_torque(model, recorded_motion(series, Smoothing()))

@@ -1,4 +1,4 @@
-"""Fewer points, and all that one sees of many."""
+"""Fewer points that keep the visible shape of many."""
 
 import numpy as np
 import pytest

@@ -76,7 +76,7 @@ def _choose_joints(page: Any) -> None:
 
 
 def _zoom_together(page: Any) -> None:
-    """What one plot of time shows, all show."""
+    """All plots over time show the same range."""
     page.evaluate("Plotly.relayout(document.querySelector('#joint-1 .figure'), {'xaxis.range': [1, 2]})")
     page.wait_for_function("""[...document.querySelectorAll('.timed')].every(plot => {
         const range = plot.layout.xaxis.range; return Math.abs(range[0] - 1) + Math.abs(range[1] - 2) < 1e-6; })""")

@@ -20,7 +20,7 @@ EVIL = '</script><script>alert("x")</script><u>&amp;'
 
 
 class _Page(HTMLParser):
-    """What a page asks for, its texts without scripts, and its figures."""
+    """Parser of a page: requested resources, texts without scripts, and figures."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
