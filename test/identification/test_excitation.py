@@ -36,7 +36,7 @@ def test_limits_are_kept_and_the_condition_improves(planar_2r: RobotModel, accel
 
 
 def test_condition_is_that_of_the_base_regressor(load_robot: Load) -> None:
-    """A revolute joint under gravity has three: izz with qdd, mcx and mcy with g cos q and g sin q, of Spong (9.121)."""
+    """A revolute joint under gravity has 3: izz with qdd, mcx and mcy with g cos q and g sin q, of Spong (9.121)."""
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
     excitation, _ = find_excitation(model, ExcitationLimits.of(model), 5.0, restarts=1)
     q, _, qdd = (values[:, 0] for values in excitation.samples(50))
