@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -278,40 +278,46 @@ def _chosen_shapes(
     """Return for each joint the shape of friction that predicts each part of the samples best from the others.
 
     The inertial parameters are those of ``values`` (p,). It is viscous and Coulomb friction, unless another shape
-    reduces the joint's RMS error by 5 %, and its mean square error by two standard errors. Each candidate is tried on
-    all joints at once.
+    reduces the joint's RMS error by 5 %, and its mean square error by two standard errors, without a larger error of
+    all samples, those near a reversal included. Each candidate is tried on all joints at once.
     """
-    chunks = samples.columns(parameterization)
+    everywhere = replace(samples, used=np.ones_like(samples.used))
     inertial = values * (np.arange(len(values)) < parameterization.new_rotors.stop)
-    torque = np.concatenate([torque - columns @ inertial for _, columns, torque in chunks])
+    chunks = everywhere.columns(parameterization)
+    torque = np.concatenate([torque - columns @ inertial for _, columns, torque in chunks]) / noise
     moved = np.array([parameterization.moved_by(j) for j in range(parameterization.bodies)], dtype=np.float64)
 
-    def errors(shapes: Sequence[FrictionShape]) -> tuple[Array, NDArray[np.bool_]]:
-        """Mean square error (PARTS, joints) of each part as the others predict it; True (joints,) if physical."""
-        columns = parameterization.friction_torques(samples.qd, shapes) * samples.used[:, :, np.newaxis]
-        rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2) / noise[:, np.newaxis]
+    def errors(shapes: Sequence[FrictionShape]) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Mean square errors of each part as the others predict it, (PARTS, joints): of the samples used, and of all.
+
+        And True (joints,) if the friction is physical.
+        """
+        columns = parameterization.friction_torques(samples.qd, shapes) / noise[:, np.newaxis]
+        rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
         falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
-        result, physical = [], np.ones(len(shapes), dtype=bool)
+        physical = np.ones(len(shapes), dtype=bool)
+        squares = np.zeros_like(torque)
         for part in range(PARTS):
             left_out = samples.part == part
-            triangle = np.asarray(np.linalg.qr(rows[~left_out].reshape(-1, rows.shape[2]), mode="r"))
+            triangle = np.asarray(np.linalg.qr(rows[samples.used & ~left_out[:, np.newaxis]], mode="r"))
             values = nnls(triangle[:, :-1], triangle[:, -1])[0]
             _, forwards, backwards, static, _ = values.reshape(len(COEFFICIENTS), -1)
             physical &= (static >= np.maximum(forwards, backwards)) | ~falling
-            error = rows[left_out] @ np.append(-values, 1.0)
-            counts = np.maximum(samples.used[left_out].sum(axis=0), 1)
-            result.append((error**2).sum(axis=0) / counts)
-        return np.array(result) @ moved.T, physical
+            squares[left_out] = (rows[left_out] @ np.append(-values, 1.0)) ** 2
+        parts = (np.arange(PARTS)[:, np.newaxis] == samples.part).astype(np.float64)
+        used, counts = parts @ (squares * samples.used) @ moved.T, parts @ samples.used @ moved.T
+        return used / np.maximum(counts, 1.0), parts @ squares @ moved.T, physical
 
     chosen = list(parameterization.shapes)
-    before, _ = errors(chosen)
+    before, before_all, _ = errors(chosen)
     least = _BETTER**2 * before.mean(axis=0)
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
     for shapes in candidate_shapes(fastest):
-        after, physical = errors(shapes)
+        after, after_all, physical = errors(shapes)
         gain = before - after
         clear = gain.mean(axis=0) > _CLEARLY * gain.std(axis=0, ddof=1) / np.sqrt(PARTS)
-        for j in np.flatnonzero(physical & clear & (after.mean(axis=0) < least)):
+        better = (after.mean(axis=0) < least) & (after_all.sum(axis=0) <= before_all.sum(axis=0))
+        for j in np.flatnonzero(physical & clear & better):
             chosen[j], least[j] = shapes[j], after[:, j].mean()
     return tuple(chosen)
 
