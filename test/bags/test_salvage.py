@@ -56,7 +56,7 @@ def test_mcap_that_is_cut_off(mode: CompressionMode, tmp_path: Path) -> None:
         expected = sum(whole.find(message.data) + len(message.data) <= size for message in written)
         for zeros in (0, 10_000):
             file.write_bytes(whole[:size] + bytes(zeros))
-            left = salvaged(file, "bag.mcap breaks off")
+            left = salvaged(file, "bag.mcap is truncated")
             assert left == written[: len(left)], size
             if mode is CompressionMode.NONE:
                 assert len(left) == expected, size
@@ -83,7 +83,7 @@ def test_an_mcap_of_one_chunk_that_is_cut_off(compression: str, tmp_path: Path) 
         for message in written:
             out.add_message(channels[message.topic], message.received, message.data, message.received)
         out.finish()
-    left = salvaged(cut(file, int(0.6 * file.stat().st_size)), "bag.mcap breaks off")
+    left = salvaged(cut(file, int(0.6 * file.stat().st_size)), "bag.mcap is truncated")
     assert left == written[: len(left)] and 1800 < len(left) < 2600
 
 
@@ -116,7 +116,7 @@ def test_a_compressed_file_that_is_cut_off(tmp_path: Path) -> None:
     written = some_messages(120, size=50_000)
     folder = record(tmp_path / "bag", written, mode=CompressionMode.FILE)
     (file,) = folder.glob("*.zstd")
-    left = salvaged(cut(file, file.stat().st_size // 2), "bag.mcap.zstd breaks off")
+    left = salvaged(cut(file, file.stat().st_size // 2), "bag.mcap.zstd is truncated")
     assert left == written[: len(left)] and len(left) > 30
 
 
