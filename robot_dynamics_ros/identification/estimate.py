@@ -19,7 +19,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.friction import COEFFICIENTS, FrictionShape, candidate_shapes
@@ -300,7 +300,7 @@ def _chosen_shapes(
         for part in range(PARTS):
             left_out = samples.part == part
             triangle = np.asarray(np.linalg.qr(rows[samples.used & ~left_out[:, np.newaxis]], mode="r"))
-            values = nnls(triangle[:, :-1], triangle[:, -1])[0]
+            values = lsq_linear(triangle[:, :-1], triangle[:, -1], (0.0, np.inf), method="bvls").x
             _, forwards, backwards, static, _ = values.reshape(len(COEFFICIENTS), -1)
             physical &= (static >= np.maximum(forwards, backwards)) | ~falling
             squares[left_out] = (rows[left_out] @ np.append(-values, 1.0)) ** 2
