@@ -12,8 +12,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = sorted(path for path in (ROOT / "robot_dynamics_ros").rglob("*.py") if path.name != "moved.py")
 TESTS = sorted((ROOT / "test").rglob("*.py"))
 _OTHERS = ("tools", "benchmarks", "examples", "launch", "docs")
-OTHERS = [path for folder in _OTHERS for path in sorted((ROOT / folder).rglob("*.py"))]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_BUILT = ROOT / "docs" / "_build"
+OTHERS = [path for folder in _OTHERS for path in sorted((ROOT / folder).rglob("*.py")) if _BUILT not in path.parents]
+PAGES = [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").rglob("*.md")) if _BUILT not in path.parents)]
 _QUESTION = re.compile(r"(What|Whether|Where|How|Who|Which)\b.*")
 _FORMER = re.compile(r"(?m)^.*\bformer_(name|attribute)\b.*")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
