@@ -29,7 +29,7 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.estimate import (
-    FRICTION,
+    FRICTION_KINDS,
     Identification,
     dynamics_document,
     identify,
@@ -51,7 +51,7 @@ from robot_dynamics_ros.plain_yaml import load_yaml
 _SAMPLES = 1000  # of an exciting trajectory, for the table
 _POINTS = 40.0  # of an exciting trajectory in each period of the highest harmonic
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
-_HOLDOUT, _MAX_HOLDOUT = 0.33, 0.9
+_MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
 
 
@@ -179,8 +179,9 @@ def run_torque(arguments: argparse.Namespace) -> None:
         rate = 1.0 / np.median(np.diff(motion.time))
         print(
             wrapped(
-                f"samples: {rate:.4g} a second, for what the filter leaves needs no more; none from the first and last "
-                f"{motion.smoothing.edge:.3g} s of a stretch without gaps, where the filter lacks one side"
+                f"samples: {rate:.4g} per second are kept, which is enough below the filter's cutoff. The first and "
+                f"last {motion.smoothing.edge:.3g} s of each stretch without gaps are left out, because the filter needs "
+                "samples on both sides"
             )
         )
     print(f"\n{_torque_table(model, analysis)}\n")
@@ -242,7 +243,7 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     tested.add_argument(
         "--holdout",
         type=float,
-        default=_HOLDOUT,
+        default=0.33,
         metavar="SHARE",
         help="last share of each bag that only tests the result (default: %(default)g; 0: none)",
     )
@@ -256,8 +257,8 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--friction",
-        choices=FRICTION,
-        default=FRICTION[0],
+        choices=FRICTION_KINDS,
+        default=FRICTION_KINDS[0],
         help="friction to identify; auto: viscous and Coulomb friction, with Stribeck's effect or as a sigmoid for the "
         "joints in which that reduces the error in parts of the recording that are left out; keep: none, the model's "
         "own is right (default: %(default)s)",
@@ -322,11 +323,13 @@ def _report(arguments: argparse.Namespace, identification: Identification, smoot
         f"filter: {smoothing}",
         f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
         f"{estimate.condition:.3g}; friction: {_friction(identification, arguments.friction)}",
-        f"inertias that bodies can have: {100 * identification.loss:.1f} % more residual than unconstrained least "
-        f"squares, the prior model weighing {identification.weight:g}",
+        f"physically consistent inertias: the residual is {100 * identification.loss:.1f} % larger than that of "
+        f"unconstrained least squares; weight of the prior model {identification.weight:g}",
     ]
     if identification.loss > _LARGE_LOSS:
-        lines.append("hint: this is much, as if no robot gave these torques; robot_dynamics torque may show the cause")
+        lines.append(
+            "hint: such a loss means that no robot produces these torques; run robot_dynamics torque for causes"
+        )
     if estimate.unseen:
         lines.append(
             f"the motion does not excite {', '.join(estimate.unseen)}: these have the values of the prior model"
@@ -339,10 +342,10 @@ def _report(arguments: argparse.Namespace, identification: Identification, smoot
 
 def _friction(identification: Identification, kind: str) -> str:
     """Describe the friction that was identified."""
+    if kind != FRICTION_KINDS[0]:
+        return kind
     parameterization = identification.parameterization
     shapes = dict(zip(parameterization.model.moving_joints, parameterization.shapes, strict=True))
-    if kind != FRICTION[0]:
-        return kind
     more = [f"{name} with Stribeck's effect" for name, shape in shapes.items() if shape.stribeck_velocity]
     more += [f"{name} as a sigmoid" for name, shape in shapes.items() if shape.sigmoid_slope]
     return ", ".join(["viscous and Coulomb", *more])

@@ -23,13 +23,7 @@ from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.identification.friction import COEFFICIENTS, FrictionShape, candidate_shapes
-from robot_dynamics_ros.identification.least_squares import (
-    PARTS,
-    BaseEstimate,
-    Factors,
-    Samples,
-    estimate_base,
-)
+from robot_dynamics_ros.identification.least_squares import PARTS, BaseEstimate, Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import RecordedMotion
 from robot_dynamics_ros.identification.parameterization import KINDS, Parameterization
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
@@ -188,7 +182,7 @@ _NEW_ROTOR = 0.01  # of the inertia at the joint: prior of a rotor that the mode
 _LEAST_FRICTION = 1e-3  # of the joints' noise, for a unit of rate
 
 
-FRICTION = ("auto", *KINDS)
+FRICTION_KINDS = ("auto", *KINDS)
 """Friction to identify: viscous and Coulomb, with Stribeck's effect or as a sigmoid where that predicts parts of the
 recording better; viscous and Coulomb only; none; none, but the prior model's own is known."""
 
@@ -240,15 +234,15 @@ class Identification:
         return self.estimate.base.combination @ self.values
 
 
-def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION[0]) -> Identification:
+def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION_KINDS[0]) -> Identification:
     """Identify a robot from recorded motions of its joints, in its order.
 
-    ``friction``: one of FRICTION. Raises RobotDynamicsError for another, and BagError, with its cure, if a joint
+    ``friction``: one of FRICTION_KINDS. Raises RobotDynamicsError for another, and BagError, with its cure, if a joint
     never moves or the samples are too few.
     """
-    parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION[0] else friction)
+    parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
     samples, factors, estimate, weight, values = _fitted(parameterization, motions)
-    if friction == FRICTION[0]:
+    if friction == FRICTION_KINDS[0]:
         shapes = _chosen_shapes(parameterization, samples, values, estimate.noise)
         if shapes != parameterization.shapes:
             parameterization = Parameterization.of(model, KINDS[0], shapes)
@@ -275,22 +269,22 @@ def _fitted(
 def _chosen_shapes(
     parameterization: Parameterization, samples: Samples, values: Array, noise: Array
 ) -> tuple[FrictionShape, ...]:
-    """Return for each joint the shape of friction that predicts each part of the samples best from the others.
+    """Return the shape of each joint's friction, chosen by predicting each part of the samples from the others.
 
-    The inertial parameters are those of ``values`` (p,). It is viscous and Coulomb friction, unless another shape
-    reduces the joint's RMS error by 5 %, and its mean square error by two standard errors, without a larger error of
-    all samples, those near a reversal included. Each candidate is tried on all joints at once.
+    Viscous and Coulomb friction is kept unless another shape reduces the joint's RMS error by 5 % and its mean square
+    error by two standard errors. The error of all samples, including those near a reversal, must not grow. Each
+    candidate is fitted to all joints at once, with the inertial parameters of ``values`` (p,).
     """
     everywhere = replace(samples, used=np.ones_like(samples.used))
     inertial = values * (np.arange(len(values)) < parameterization.new_rotors.stop)
     chunks = everywhere.columns(parameterization)
     torque = np.concatenate([torque - columns @ inertial for _, columns, torque in chunks]) / noise
-    moved = np.array([parameterization.moved_by(j) for j in range(parameterization.bodies)], dtype=np.float64)
+    moved = parameterization.moves.astype(np.float64)
 
     def errors(shapes: Sequence[FrictionShape]) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Mean square errors of each part as the others predict it, (PARTS, joints): of the samples used, and of all.
+        """Return the error of each part, predicted by the others, and if the fitted friction is physical.
 
-        And True (joints,) if the friction is physical.
+        Mean square of the used samples (PARTS, joints), sum of squares of all samples (PARTS, joints), bool (joints,).
         """
         columns = parameterization.friction_torques(samples.qd, shapes) / noise[:, np.newaxis]
         rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
@@ -300,10 +294,10 @@ def _chosen_shapes(
         for part in range(PARTS):
             left_out = samples.part == part
             triangle = np.asarray(np.linalg.qr(rows[samples.used & ~left_out[:, np.newaxis]], mode="r"))
-            values = lsq_linear(triangle[:, :-1], triangle[:, -1], (0.0, np.inf), method="bvls").x
-            _, forwards, backwards, static, _ = values.reshape(len(COEFFICIENTS), -1)
+            fit = lsq_linear(triangle[:, :-1], triangle[:, -1], (0.0, np.inf), method="bvls").x
+            _, forwards, backwards, static, _ = fit.reshape(len(COEFFICIENTS), -1)
             physical &= (static >= np.maximum(forwards, backwards)) | ~falling
-            squares[left_out] = (rows[left_out] @ np.append(-values, 1.0)) ** 2
+            squares[left_out] = (rows[left_out] @ np.append(-fit, 1.0)) ** 2
         parts = (np.arange(PARTS)[:, np.newaxis] == samples.part).astype(np.float64)
         used, counts = parts @ (squares * samples.used) @ moved.T, parts @ samples.used @ moved.T
         return used / np.maximum(counts, 1.0), parts @ squares @ moved.T, physical
@@ -387,7 +381,8 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
         if parameterization.friction == "keep":
             friction = {key: value for key, value in entry.items() if key in _FRICTION_KEYS}
         elif parameterization.friction == "viscous_coulomb":
-            friction = _friction_entry({c: values.get(f"{name}.{c}") for c in COEFFICIENTS}, shape)
+            coefficients = {c: values[f"{name}.{c}"] for c in COEFFICIENTS if f"{name}.{c}" in values}
+            friction = _friction_entry(coefficients, shape)
         joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS}}
         if f"{name} rotor.inertia" in values:
             joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
@@ -407,16 +402,16 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
     return document
 
 
-def _friction_entry(values: Mapping[str, float | None], shape: FrictionShape) -> dict[str, Any]:
-    """Return the dynamics file's friction of a joint, for its COEFFICIENTS; None where its shape lacks one."""
-    viscous, coulomb, backwards, static, sigmoid = (values[name] for name in COEFFICIENTS)
-    if sigmoid is not None:
-        table = {"amplitude": sigmoid, "slope": shape.sigmoid_slope, "shift": shape.sigmoid_shift}
-        return {"viscous": viscous, "coulomb": 0.0, "coulomb_negative": 0.0, "sigmoid": table}
-    levels = [coulomb or 0.0, (coulomb if backwards is None else backwards) or 0.0]
-    entry = {"viscous": viscous, "coulomb": levels[0], "coulomb_negative": levels[1]}
-    if static is not None:
-        entry |= {"static": max(static, *levels), "stribeck_velocity": shape.stribeck_velocity}
+def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> dict[str, Any]:
+    """Return the dynamics file's friction of a joint with the COEFFICIENTS that its shape has."""
+    entry: dict[str, Any] = {"viscous": 0.0, "coulomb": 0.0, "coulomb_negative": coefficients.get("coulomb", 0.0)}
+    entry |= coefficients
+    if "sigmoid" in entry:
+        amplitude = coefficients["sigmoid"]
+        entry["sigmoid"] = {"amplitude": amplitude, "slope": shape.sigmoid_slope, "shift": shape.sigmoid_shift}
+    if "static" in entry:
+        entry["static"] = max(entry["static"], entry["coulomb"], entry["coulomb_negative"])
+        entry["stribeck_velocity"] = shape.stribeck_velocity
     return entry
 
 

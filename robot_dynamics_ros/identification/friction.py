@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +66,7 @@ def friction_columns(rates: Array, shapes: Sequence[FrictionShape] | None = None
 
 def candidate_shapes(fastest: Array) -> Iterator[tuple[FrictionShape, ...]]:
     """Yield shapes beyond viscous and Coulomb friction, for joints with ``fastest`` (joints,) as highest speeds."""
-    speeds = [float(speed) if speed > 0.0 and isfinite(speed) else 1.0 for speed in fastest]
+    speeds = [float(speed) if speed > 0.0 else 1.0 for speed in fastest]
     for share in _STRIBECK_VELOCITIES:
         yield tuple(FrictionShape(stribeck_velocity=share * speed) for speed in speeds)
     for width in _SIGMOID_WIDTHS:

@@ -33,10 +33,11 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     """Return what is probably wrong, the likeliest first; empty if nothing explains the residual.
 
     A hypothesis is up to three causes of ``causes`` together, for the recording as it is or without one mistake of
-    ``readings``. It is fitted to the residual by least squares, joints weighted by the error that can be reached, and
-    judged by the error that it leaves in blocks of the recording that it was not fitted to; so noise, and numbers to
-    spare, explain nothing. Each cause must take away a share of the squared error (30 %, where its ``complexity`` is 1)
-    and make a share of some joint's torque (its ``effect``), and its numbers must make sense.
+    ``readings``. It is fitted to the residual by least squares, joints weighted by the error that can be reached,
+    and judged by the error that it leaves in blocks of the recording that it was not fitted to, so that neither
+    noise nor additional parameters improve the score. Each cause must take away a share of the squared error (30 %,
+    where its ``complexity`` is 1) and make a share of some joint's torque (its ``effect``), and its numbers must
+    make sense.
     """
     motion = analysis.motion
     thin = slice(None, None, -(-len(motion.time) // _SAMPLES))
@@ -178,7 +179,7 @@ class _Trial:
     def _values(self, places: NDArray[np.intp]) -> tuple[Array, Array]:
         """Return the numbers (p,) fitted to all samples, and their standard errors; infinite where they are open.
 
-        By the jackknife (Efron 1982): neighbouring samples err together, so that counting them would flatter.
+        The errors are the jackknife's (Efron 1982), since those of neighbouring samples are correlated.
         """
         gram, moment, scale = _scaled(self._normal.sum(axis=0), places, self._precision)
         inverse = np.linalg.inv(gram)

@@ -195,9 +195,10 @@ class Parameterization:
             dry = np.array([shape.sigmoid_slope == 0.0 for shape in self.shapes])
         return (joints & dry).astype(np.float64) @ np.abs(self._factors) > 0.0
 
-    def moved_by(self, joint: int) -> NDArray[np.bool_]:
-        """True (n,) if a coordinate moves the moving joint with that number."""
-        return np.asarray(self._factors[joint] != 0.0)
+    @property
+    def moves(self) -> NDArray[np.bool_]:
+        """True (joints, n) if a coordinate moves the joint."""
+        return np.asarray(self._factors != 0.0)
 
 
 def __getattr__(name: str) -> object:

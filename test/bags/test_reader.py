@@ -14,7 +14,17 @@ from rosbags.rosbag2 import CompressionMode, StoragePlugin
 from robot_dynamics_ros.bags import BagReader, Message
 from robot_dynamics_ros.bags.storage import zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
-from support.bag_recordings import KINDS, SCHEMA, START, insert, open_database, record, snapshot, some_messages
+from support.bag_recordings import (
+    KINDS,
+    SCHEMA,
+    START,
+    insert,
+    open_database,
+    record,
+    snapshot,
+    some_messages,
+    write_mcap,
+)
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 NONE, FILE = CompressionMode.NONE, CompressionMode.FILE
@@ -206,16 +216,6 @@ def test_nothing_that_was_unpacked_is_left(tmp_path: Path, monkeypatch: pytest.M
     ids=str,
 )
 def test_mcap_of_another_writer(options: dict[str, Any], tmp_path: Path) -> None:
-    writer = pytest.importorskip("mcap.writer", reason="the package mcap is not installed")
-    named = {"compression": writer.CompressionType, "index_types": writer.IndexType}
-    options = {name: named[name][value] if name in named else value for name, value in options.items()}
     written = some_messages(400)
-    with (tmp_path / "bag.mcap").open("wb") as file:
-        out = writer.Writer(file, chunk_size=20_000, **options)
-        out.start("ros2", "test")
-        schemas = {kind: out.register_schema(kind, "ros2msg", b"") for kind in KINDS.values()}
-        channels = {topic: out.register_channel(topic, "cdr", schemas[kind]) for topic, kind in KINDS.items()}
-        for message in written:
-            out.add_message(channels[message.topic], message.received, message.data, message.received)
-        out.finish()
+    write_mcap(tmp_path / "bag.mcap", written, chunk_size=20_000, **options)
     assert read(tmp_path / "bag.mcap") == written

@@ -9,7 +9,7 @@ from rosbags.rosbag2.storage_mcap import McapReader
 from robot_dynamics_ros.bags import BagReader, Message
 from robot_dynamics_ros.bags.storage import zstd
 from robot_dynamics_ros.errors import BagError, BagWarning
-from support.bag_recordings import KINDS, insert, open_database, record, snapshot, some_messages
+from support.bag_recordings import KINDS, insert, open_database, record, snapshot, some_messages, write_mcap
 
 PARTS = [0.05, 0.3, 0.5, 0.7, 0.95, 0.999]
 
@@ -72,17 +72,9 @@ def test_mcap_that_is_cut_off(mode: CompressionMode, tmp_path: Path) -> None:
 @pytest.mark.parametrize("compression", ["NONE", "ZSTD", "LZ4"])
 def test_an_mcap_of_one_chunk_that_is_cut_off(compression: str, tmp_path: Path) -> None:
     """As of a recorder that was killed soon: rosbags' own chunks begin at a megabyte."""
-    writer = pytest.importorskip("mcap.writer", reason="the package mcap is not installed")
     written = some_messages(4000)
     file = tmp_path / "bag.mcap"
-    with file.open("wb") as opened:
-        out = writer.Writer(opened, chunk_size=1 << 30, compression=writer.CompressionType[compression])
-        out.start("ros2", "test")
-        schemas = {kind: out.register_schema(kind, "ros2msg", b"") for kind in KINDS.values()}
-        channels = {topic: out.register_channel(topic, "cdr", schemas[kind]) for topic, kind in KINDS.items()}
-        for message in written:
-            out.add_message(channels[message.topic], message.received, message.data, message.received)
-        out.finish()
+    write_mcap(file, written, chunk_size=1 << 30, compression=compression)
     left = salvaged(cut(file, int(0.6 * file.stat().st_size)), "bag.mcap is truncated")
     assert left == written[: len(left)] and 1800 < len(left) < 2600
 

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from numpy.typing import NDArray
 
@@ -18,10 +20,11 @@ from robot_dynamics_ros.identification.estimate import (
     pseudo_inertia,
     write_dynamics_file,
 )
-from robot_dynamics_ros.identification.friction import at_rest, friction_columns
+from robot_dynamics_ros.identification.friction import FrictionShape, at_rest, friction_columns
 from robot_dynamics_ros.identification.least_squares import PARTS, BaseEstimate, Factors, Samples, estimate_base
 from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing
 from robot_dynamics_ros.identification.parameterization import Parameterization
+from robot_dynamics_ros.resources import robot_urdf
 from support.robots_with_drives import Robot, load, robots, state
 
 Array = NDArray[np.float64]
@@ -42,6 +45,24 @@ def test_friction_columns_are_craigs() -> None:
     b, plus, minus = 0.3, 1.0, 4.0
     torque = friction_columns(rates) @ np.array([b, plus, minus, 0.0, 0.0])
     np.testing.assert_allclose(torque, [[0.3 * 2.0 + 1.0, -0.3 * 0.5 - 4.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("shape", "entry"),
+    [
+        (FrictionShape(stribeck_velocity=0.3), {"static": 2.0, "stribeck_velocity": 0.3}),
+        (FrictionShape(0.0, 5.0, 0.2), {"sigmoid": {"amplitude": 0.7, "slope": 5.0, "shift": 0.2}}),
+    ],
+    ids=["stribeck", "sigmoid"],
+)
+def test_friction_columns_are_the_models_friction(shape: FrictionShape, entry: Any, tmp_path: Path) -> None:
+    coulomb = {"coulomb": 0.0} if shape.sigmoid_slope else {"coulomb": 1.0, "coulomb_negative": 1.5}
+    file = tmp_path / "dynamics.yaml"
+    file.write_text(yaml.safe_dump({"joints": {f"joint{k}": {"viscous": 0.4, **coulomb, **entry} for k in (1, 2)}}))
+    model = RobotModel.from_urdf_file(robot_urdf("planar_2r"), dynamics=file)
+    rates = np.random.default_rng(1).uniform(-1.0, 1.0, (50, 2))
+    torque = friction_columns(rates, [shape, shape]) @ np.array([0.4, 1.0, 1.5, 2.0, 0.7])
+    np.testing.assert_allclose(torque, model.friction_torque(np.zeros_like(rates), rates), atol=1e-12)
 
 
 def test_samples_near_rest_or_reversal_are_left_out() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
@@ -81,6 +82,24 @@ def some_messages(count: int, size: int = 300, step: int = 1_000_000, start: int
         Message(topic, KINDS[topic], start + k * step, b"\x00\x01\x00\x00" + noise.randbytes(size))
         for k, topic in enumerate(topics)
     ]
+
+
+def write_mcap(path: Path, messages: Iterable[Message], **options: Any) -> None:
+    """Write a file by the mcap package, another writer than rosbags; skip the test where it is not installed.
+
+    Enumerations among the ``options`` of mcap.writer.Writer are given by name.
+    """
+    writer = pytest.importorskip("mcap.writer", reason="the package mcap is not installed")
+    named = {"compression": writer.CompressionType, "index_types": writer.IndexType}
+    options = {name: named[name][value] if name in named else value for name, value in options.items()}
+    with path.open("wb") as file:
+        out = writer.Writer(file, **options)
+        out.start("ros2", "test")
+        schemas = {kind: out.register_schema(kind, "ros2msg", b"") for kind in KINDS.values()}
+        channels = {topic: out.register_channel(topic, "cdr", schemas[kind]) for topic, kind in KINDS.items()}
+        for message in messages:
+            out.add_message(channels[message.topic], message.received, message.data, message.received)
+        out.finish()
 
 
 def record(
