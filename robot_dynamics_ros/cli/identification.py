@@ -180,8 +180,8 @@ def run_torque(arguments: argparse.Namespace) -> None:
         print(
             wrapped(
                 f"samples: {rate:.4g} per second are kept, which is enough below the filter's cutoff. The first and "
-                f"last {motion.smoothing.edge:.3g} s of each stretch without gaps are left out, because the filter needs "
-                "samples on both sides"
+                f"last {motion.smoothing.edge:.3g} s of each stretch without gaps are left out, because the filter "
+                "needs samples on both sides"
             )
         )
     print(f"\n{_torque_table(model, analysis)}\n")
