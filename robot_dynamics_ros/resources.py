@@ -33,6 +33,12 @@ def share_directory() -> Path:
     )
 
 
+def package_version() -> str:
+    """Return the version in package.xml, the only place that defines it."""
+    manifest = (share_directory() / "package.xml").read_text(encoding="utf-8")
+    return manifest.split("<version>")[1].split("</version>")[0]
+
+
 def find_resource(kind: str, name: str) -> Path:
     """Return the path of a file that this package installs.
 

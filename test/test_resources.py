@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros import resources
+from robot_dynamics_ros import RobotModel, resources
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,3 +52,15 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "RobotDynamicsError" in run.stderr and str(lonely) in run.stderr
+
+
+def test_robots_by_name() -> None:
+    for name in resources.robot_names():
+        model, file = RobotModel.shipped(name), resources.robot_dynamics_file(name)
+        loaded = RobotModel.from_urdf_file(resources.robot_urdf(name), dynamics=file)
+        assert (model.inertial_parameters == loaded.inertial_parameters).all()
+        assert (model.friction_parameters == loaded.friction_parameters).all()
+    panda, coulomb = RobotModel.shipped("panda"), RobotModel.shipped("panda", dynamics="panda_coulomb")
+    assert (panda.friction_parameters != coulomb.friction_parameters).any()
+    with pytest.raises(RobotDynamicsError, match="pandaa"):
+        RobotModel.shipped("panda", dynamics="pandaa")

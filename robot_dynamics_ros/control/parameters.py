@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from robot_dynamics_ros import __version__, parameters
+from robot_dynamics_ros import parameters
 from robot_dynamics_ros.control.settings import settings_parameters
 from robot_dynamics_ros.parameters.kinds import (
     ANY,
@@ -21,6 +21,7 @@ from robot_dynamics_ros.parameters.kinds import (
     Values,
     WholeNumber,
 )
+from robot_dynamics_ros.resources import package_version
 
 # Read once, when the process starts
 
@@ -151,7 +152,7 @@ class Configuration:
     def of(cls, values: Values, robot_description: str, dynamics_file: str) -> Configuration:
         """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter."""
         others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
-        return cls(__version__, robot_description, dynamics_file, others)
+        return cls(package_version(), robot_description, dynamics_file, others)
 
     @classmethod
     def parse(cls, text: str) -> Configuration | None:

@@ -22,7 +22,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.propagation import cross_matrix
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.robot_model import Wrenches
+from robot_dynamics_ros.model.properties import Wrenches
 
 NEGLIGIBLE = 1e-5
 """Relative size below which a number counts as zero.
