@@ -14,39 +14,39 @@ from pathlib import Path
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.AST]]:
-    """Yield qualified name and node of each public class and function with a docstring, depth first."""
-    for child in getattr(node, "body", ()):
+def definitions(node: ast.Module | ast.ClassDef, name: str, context: str = "") -> Iterator[tuple[str, ast.stmt, str]]:
+    """Yield name, node and docstrings of module and class of each documented public class and function."""
+    context += f'{name}: """{ast.get_docstring(node)}"""\n'
+    for child in node.body:
         if isinstance(child, (ast.ClassDef, *_FUNCTIONS)) and not child.name.startswith("_"):
-            name = f"{prefix}.{child.name}"
             if ast.get_docstring(child):
-                yield name, child
+                yield f"{name}.{child.name}", child, context
             if isinstance(child, ast.ClassDef):
-                yield from definitions(child, name)
+                yield from definitions(child, f"{name}.{child.name}", context)
 
 
-def shown(name: str, node: ast.AST) -> str:
-    """Return the qualified name, the signature or the annotated fields, and the docstring."""
+def shown(name: str, node: ast.stmt, context: str) -> str:
+    """Return the context, the signature or the annotated fields, and the docstring."""
     assert isinstance(node, (ast.ClassDef, *_FUNCTIONS))
     if isinstance(node, ast.ClassDef):
         fields = [f"    {ast.unparse(field)}" for field in node.body if isinstance(field, ast.AnnAssign)]
         head = "\n".join([f"class {name}", *fields])
     else:
         head = f"def {name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns) if node.returns else 'None'}"
-    return f'{head}\n"""{ast.get_docstring(node)}"""\n'
+    return f'{context}\n{head}\n"""{ast.get_docstring(node)}"""\n'
 
 
 def main(seed: str, package: str = "robot_dynamics_ros", count: str = "40") -> None:
     """Draw ``count`` definitions of all modules of ``package``; the same seed draws the same ones."""
     root = Path(package)
-    found = [
+    entries = [
         entry
         for path in sorted(root.rglob("*.py"))
         for entry in definitions(
             ast.parse(path.read_text(encoding="utf-8")), ".".join(path.relative_to(root.parent).with_suffix("").parts)
         )
     ]
-    for number, entry in enumerate(random.Random(seed).sample(found, int(count)), 1):
+    for number, entry in enumerate(random.Random(seed).sample(entries, int(count)), 1):
         print(f"## {number}\n{shown(*entry)}")
 
 

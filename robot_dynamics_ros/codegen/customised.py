@@ -72,7 +72,10 @@ class CustomisedKernels(GeneralKernels):
         self._generated = {} if generated is None else generated
 
     def with_parameters(self, parameters: Array) -> CustomisedKernels:
-        """Return the kernels of a robot that differs only in its bodies' inertias; nothing is compiled again."""
+        """Return the kernels of a robot that differs only in its bodies' inertias, without compiling.
+
+        ``parameters`` (elements,) are as from ``layout.pack``.
+        """
         return CustomisedKernels(self.topology, parameters, self._generated)
 
     def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:

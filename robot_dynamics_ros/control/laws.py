@@ -120,7 +120,10 @@ def pd_gravity(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: A
 
 
 def pd(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
-    """Return Kp e + Kd e', independent joint PD control. Craig 10.6."""
+    """Return Kp e + Kd e' (n,), Nm or N, independent joint PD control. Craig 10.6.
+
+    ``q``, ``qd`` (n,) are the measured state, ``desired`` the desired motion; ``integral`` is unused.
+    """
     return _pd(gains, desired, q, qd)
 
 

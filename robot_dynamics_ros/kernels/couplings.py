@@ -13,7 +13,7 @@ from robot_dynamics_ros.kernels.types import Array
 
 @forceinlined_kernel
 def expand(robot: ModelArrays, vector: Array, work: Array, column: int) -> None:
-    """Write G ``vector`` to a column of ``work``."""
+    """Write G ``vector``, (rows,) from (n,), to a column of ``work``; G is the coupling matrix."""
     for row in range(robot.tree.shape[0]):
         total = 0.0
         for entry in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
@@ -63,7 +63,7 @@ def add_symmetric(robot: ModelArrays, row: int, column: int, value: float, matri
 
 @inlined
 def mirror(matrix: Array) -> None:
-    """Copy the lower triangle to the upper one."""
+    """Copy the lower triangle of ``matrix`` (n, n) to the upper one."""
     for i in range(matrix.shape[0]):
         for j in range(i):
             matrix[j, i] = matrix[i, j]

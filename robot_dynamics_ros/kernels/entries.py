@@ -32,12 +32,12 @@ NO_WRENCHES: Array = np.empty((1, 0, 6))
 
 @allocating_kernel
 def make_work(robot: ModelArrays) -> Array:
-    """Return the work array of one state."""
+    """Return the work array (bodies + rotors, columns) of one state; layout.py has its columns."""
     return np.empty((robot.tree.shape[0], WORK_SIZE))
 
 
 def make_scratch(topology: IntArray) -> Array:
-    """Return a scratch array for any of the single-state functions of this robot."""
+    """Return a scratch array (elements,) for any of the single-state functions of this robot."""
     bodies, rotors, _, n = topology[:4].tolist()
     return np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
 
@@ -64,7 +64,7 @@ def _no_wrenches(scratch: Array) -> Array:
 def inverse_dynamics(
     topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, tau: Array
 ) -> int:
-    """Write the torque for motion ``q``, ``qd``, ``qdd`` to ``tau``."""
+    """Write the torque for motion ``q``, ``qd``, ``qdd`` to ``tau``, all (n,). Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
@@ -75,7 +75,7 @@ def inverse_dynamics(
 
 @kernel
 def gravity_torque(topology: IntArray, parameters: Array, scratch: Array, q: Array, tau: Array) -> int:
-    """Write the gravity torque at ``q`` to ``tau``."""
+    """Write the gravity torque at ``q`` (n,) to ``tau`` (n,). Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
@@ -99,7 +99,10 @@ def mass_matrix(topology: IntArray, parameters: Array, scratch: Array, q: Array,
 def forward_dynamics(
     topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, tau: Array, qdd: Array
 ) -> int:
-    """Write the acceleration under torque ``tau`` at ``q``, ``qd`` to ``qdd``."""
+    """Write the acceleration under torque ``tau`` at ``q``, ``qd`` to ``qdd``, all (n,).
+
+    Returns OK, WRONG_SHAPE, or SINGULAR + j for the coordinate j at which the mass matrix is not positive definite.
+    """
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
@@ -158,7 +161,7 @@ def inverse_dynamics_batch(
 
 @batch_kernel
 def mass_matrix_batch(topology: IntArray, parameters: Array, q: Array, matrix: Array) -> int:
-    """Write the mass matrices of many states."""
+    """Write the mass matrices of many states: ``matrix`` (m, n, n) at ``q`` (m, n). Returns OK."""
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
@@ -170,7 +173,7 @@ def mass_matrix_batch(topology: IntArray, parameters: Array, q: Array, matrix: A
 def forward_dynamics_batch(
     topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, tau: Array, qdd: Array
 ) -> int:
-    """Write the accelerations of many states, up to the first one whose mass matrix is singular.
+    """Write the accelerations ``qdd`` (m, n) of many states, up to the first one whose mass matrix is singular.
 
     ``wrenches`` as for ``inverse_dynamics_batch``. Returns OK, or SINGULAR + k n + j for state k and coordinate j.
     """
@@ -188,7 +191,7 @@ def forward_dynamics_batch(
 def inverse_dynamics_derivatives_batch(
     topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
-    """Write dtau/dq and dtau/dqd of many states."""
+    """Write dtau/dq and dtau/dqd (m, n, n) of many states ``q``, ``qd``, ``qdd`` (m, n). Returns OK."""
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
     work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
@@ -228,7 +231,10 @@ def regressor_batch(
 def friction_batch(
     topology: IntArray, parameters: Array, joints: Array, fade: float, q: Array, qd: Array, tau: Array
 ) -> int:
-    """Write the friction torques of many states, scaled down below the velocity ``fade``."""
+    """Write the friction torques ``tau`` of many states ``q``, ``qd`` (m, n), scaled down below the speed ``fade``.
+
+    ``joints`` (moving joints, 11) has the friction parameters. Returns OK.
+    """
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
@@ -270,7 +276,7 @@ def jacobian_dot_qd_batch(
 
 @batch_kernel
 def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Array, energy: Array) -> int:
-    """Write the kinetic energies of many states."""
+    """Write the kinetic energies (m,) of many states ``q``, ``qd`` (m, n), J. Returns OK."""
     robot = unpack(topology, parameters)
     n: int = q.shape[1]
     work, matrix = make_work(robot), np.empty((n, n))
@@ -282,7 +288,7 @@ def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Ar
 
 @batch_kernel
 def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, energy: Array) -> int:
-    """Write the potential energies of many states."""
+    """Write the potential energies (m,) of many states ``q`` (m, n), J. Returns OK."""
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):

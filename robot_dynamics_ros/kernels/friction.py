@@ -45,7 +45,10 @@ def logistic(x: float) -> float:
 
 @kernel
 def smooth_friction(joint: Array, rate: float) -> float:
-    """Return the viscous and sigmoid friction of a joint, which are smooth functions of its velocity."""
+    """Return the viscous and sigmoid friction of a joint (Nm or N), smooth functions of its velocity ``rate``.
+
+    ``joint`` (11,) has the friction parameters, in the order of layout.py.
+    """
     torque: float = joint[VISCOUS] * rate
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
@@ -55,7 +58,7 @@ def smooth_friction(joint: Array, rate: float) -> float:
 
 @kernel
 def smooth_slope(joint: Array, rate: float) -> float:
-    """Return the derivative of the smooth friction by velocity, limited to at least 0."""
+    """Return the derivative of ``smooth_friction`` by velocity (Nm s/rad or N s/m), limited to at least 0."""
     total: float = joint[VISCOUS]
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope = joint[SIGMOID_SLOPE]
@@ -66,7 +69,7 @@ def smooth_slope(joint: Array, rate: float) -> float:
 
 @kernel
 def friction_bound(joint: Array, level: float, position: float, rate: float) -> float:
-    """Return the magnitude of a joint's dry friction; at rest, the largest possible magnitude.
+    """Return the magnitude (Nm or N) of a joint's dry friction; at rest, the largest possible magnitude.
 
     ``level`` is the Coulomb level in the direction of motion. The ``position`` of a coupled joint is without the
     coupling's offset.
@@ -85,7 +88,10 @@ def friction_bound(joint: Array, level: float, position: float, rate: float) -> 
 
 @kernel
 def dry_friction(joint: Array, position: float, rate: float) -> float:
-    """Return the dry friction of a moving joint, and 0 at rest, where it depends on the applied torque."""
+    """Return the dry friction (Nm or N) of a moving joint, and 0 at rest, where it depends on the applied torque.
+
+    ``joint`` (11,) has the friction parameters. ``position`` and ``rate`` are in rad or m and their rates.
+    """
     if rate > 0.0:
         return friction_bound(joint, joint[COULOMB], position, rate)
     if rate < 0.0:
@@ -95,7 +101,10 @@ def dry_friction(joint: Array, position: float, rate: float) -> float:
 
 @kernel
 def faded_friction(joint: Array, position: float, rate: float, fade: float) -> float:
-    """Return the friction of a joint, continuous in velocity: it is proportional to velocity below ``fade``."""
+    """Return the friction (Nm or N) of a joint, proportional to velocity below the speed ``fade``, thus continuous.
+
+    ``joint`` (11,) has the friction parameters.
+    """
     speed, share = abs(rate), 1.0
     if speed < fade:
         share = speed / fade

@@ -39,7 +39,7 @@ class GeneralKernels:
         self._scratch = entries.make_scratch(topology)
 
     def with_parameters(self, parameters: Array) -> GeneralKernels:
-        """Return the kernels of a robot that differs only in its bodies' inertias; nothing is compiled again."""
+        """Return the kernels of a robot with other ``parameters``, as from ``layout.pack``, without compiling."""
         return GeneralKernels(self.topology, parameters)
 
     @cached_property

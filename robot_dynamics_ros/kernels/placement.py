@@ -32,7 +32,7 @@ def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> V
 
 @forceinlined_kernel
 def rotate(r: Array, x: float, y: float, z: float) -> Vector:
-    """Return R v, from a body's axes to its parent's; R is the first nine elements of ``r``, row by row."""
+    """Return R v, from a body's axes to its parent's; R is ``r`` (9 or more,), row by row."""
     return (
         r[0] * x + r[1] * y + r[2] * z,
         r[3] * x + r[4] * y + r[5] * z,
@@ -42,7 +42,7 @@ def rotate(r: Array, x: float, y: float, z: float) -> Vector:
 
 @kernel
 def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
-    """Return R^T v, from the parent's axes to the body's."""
+    """Return R^T v, from the parent's axes to the body's; R is ``r`` (9 or more,), row by row."""
     return (
         r[0] * x + r[3] * y + r[6] * z,
         r[1] * x + r[4] * y + r[7] * z,
@@ -112,7 +112,7 @@ def vector_at(table: Array, i: int, column: int) -> Vector:
 
 @inlined
 def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return the inertia of body i about its frame's origin times a vector in its axes."""
+    """Return the inertia of body i about its frame's origin times a vector (x, y, z) in its axes."""
     return (
         bodies[i, INERTIA] * x + bodies[i, INERTIA + 1] * y + bodies[i, INERTIA + 2] * z,
         bodies[i, INERTIA + 1] * x + bodies[i, INERTIA + 3] * y + bodies[i, INERTIA + 4] * z,

@@ -82,7 +82,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class DynamicsFile:
-    """Checked content of a dynamics file."""
+    """Checked content of a dynamics file, in SI units; ``gravity`` is (3,), m/s^2, in the root frame."""
 
     source: str = ""
     gravity: Array | None = None

@@ -71,7 +71,7 @@ class InertiaSum:
             self.inertia += rotation @ part.inertia @ rotation.T + steiner(part.mass, com)
 
     def flat(self) -> Array:
-        """Return the ten elements in the kernels' layout: mass, first moment, ixx ixy ixz iyy iyz izz."""
+        """Return the ten elements (10,) in the kernels' layout: mass, first moment, ixx ixy ixz iyy iyz izz."""
         i = self.inertia
         return np.array([self.mass, *self.moment, i[0, 0], i[0, 1], i[0, 2], i[1, 1], i[1, 2], i[2, 2]])
 

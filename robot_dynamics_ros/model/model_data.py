@@ -247,7 +247,7 @@ def _loaded(data: ModelData) -> ModelData:
 
 
 def with_gravity(data: ModelData, vector: ArrayLike) -> ModelData:
-    """Return the model data with another acceleration of gravity; only ``parameters`` changes."""
+    """Return the model data with another acceleration of gravity (3,), m/s^2; only ``parameters`` changes."""
     parameters = data.parameters.copy()
     views(data.topology, parameters).gravity[:] = gravity_vector(vector)
     return replace(data, parameters=parameters)
@@ -278,14 +278,14 @@ def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
 
 
 def own_mass(robot: ModelArrays) -> Array:
-    """Return a positive number for each body that has mass or inertia, else zero."""
+    """Return (bodies,): a positive number for each body that has mass or inertia, else zero."""
     bodies = robot.bodies
     with np.errstate(over="ignore"):  # infinity is positive, too
         return bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
 
 
 def carried_mass(robot: ModelArrays) -> Array:
-    """Return a positive number for each body that has mass or inertia itself or in a body beyond it, else zero."""
+    """Return (bodies,): positive for each body with mass or inertia in itself or in a body beyond it, else zero."""
     carried = own_mass(robot)
     with np.errstate(over="ignore"):
         for i in range(len(carried) - 1, -1, -1):

@@ -170,7 +170,7 @@ class RobotProperties:
 
     @property
     def inertial_parameters(self) -> Array:
-        """Inertial parameters that ``regressor`` multiplies, including the payload, in SI units.
+        """Inertial parameters (parameters,) that ``regressor`` multiplies, including the payload, in SI units.
 
         ``parameter_names`` has their order.
         """

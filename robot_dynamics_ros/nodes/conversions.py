@@ -40,7 +40,7 @@ def stamp(nanoseconds: int) -> Time:
 
 
 def to_array(values: Array) -> array[float]:
-    """Return the values as an ``array.array``, which rclpy assigns fastest to a float64[] field."""
+    """Return values (m,) as an ``array.array``, which rclpy assigns fastest to a float64[] field."""
     return array("d", values.tobytes())
 
 

@@ -40,7 +40,7 @@ def _subtract(share: float, row: Array, other: Array) -> None:
 
 @kernel
 def contains(numbers: IntArray, count: int, number: int) -> bool:
-    """True if a number is among the first ``count``."""
+    """True if ``number`` is among the first ``count`` of ``numbers`` (m,)."""
     for k in range(count):
         if numbers[k] == number:
             return True
@@ -49,7 +49,10 @@ def contains(numbers: IntArray, count: int, number: int) -> bool:
 
 @allocating_kernel
 def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
-    """Reduce the equations E_k v = targets[k] of the ``chosen`` rows; rows that depend on earlier ones are skipped."""
+    """Reduce the equations E_k v = targets[k] of the ``chosen`` rows; rows that depend on earlier ones are skipped.
+
+    E is ``directions`` (rows, n), ``chosen`` and ``targets`` are (rows,).
+    """
     rows, n = directions.shape
     table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
     pivots, members, rank = np.full(n, -1), np.full(n, -1), 0

@@ -122,7 +122,10 @@ def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: 
 def step(
     kind: Kind, arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> Outcome:
-    """Take one step; overloaded for arms with loops."""
+    """Take one step of ``dt`` (s) under the torque ``tau`` (n,) and the wrenches on the bodies (bodies, 6).
+
+    ``state`` is updated in place. Overloaded for arms with loops.
+    """
     if integrator == RK4:
         return rk4_step(arm, dt, tau, wrenches, state, buffers)
     return semi_implicit_step(arm, dt, tau, wrenches, state, buffers)

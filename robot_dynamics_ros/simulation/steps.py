@@ -46,7 +46,10 @@ def advance(
     next_modes: IntArray,
     block: Block,
 ) -> None:
-    """Run ``advance_each`` for a batch; only customised arms use ``block``."""
+    """Run ``count`` steps of ``dt`` (s) for each arm of a batch by ``advance_each``.
+
+    ``tau`` is (arms, n), ``wrenches`` on the bodies (arms, bodies, 6). Only customised arms use ``block``.
+    """
     buffers = buffers_in(scratch, next_modes, arm.robot, tau.shape[1])
     advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes, buffers)
 

@@ -63,7 +63,7 @@ def slips(mode: int) -> bool:
 
 @kernel
 def slip_impulse(joints: Array, j: int, mode: int) -> float:
-    """Return lambda of joint j in a slipping mode; 0 in other modes."""
+    """Return the friction impulse lambda of joint j (Nm s or N s) in a slipping mode; 0 in other modes."""
     if mode == FORWARD:
         return float(-joints[j, BOUND_FORWARD])
     return float(joints[j, BOUND_BACKWARD]) if mode == BACKWARD else 0.0
@@ -71,7 +71,7 @@ def slip_impulse(joints: Array, j: int, mode: int) -> float:
 
 @kernel
 def target_velocity(joints: Array, j: int, mode: int) -> float:
-    """Return the velocity of joint j in a mode that is stuck or at a limit."""
+    """Return the velocity of joint j (rad/s or m/s) in a mode that is stuck or at a limit."""
     if mode == AT_LOWER:
         return float(joints[j, LOWER])
     return float(joints[j, UPPER]) if mode == AT_UPPER else 0.0
@@ -79,7 +79,7 @@ def target_velocity(joints: Array, j: int, mode: int) -> float:
 
 @kernel
 def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
-    """Replace modes that do not exist in this step, and set FRICTIONLESS."""
+    """Replace those of ``modes`` (n,) that do not exist in this step, and set FRICTIONLESS."""
     for j in range(modes.shape[0]):
         state, lower, upper = modes[j], joints[j, LOWER], joints[j, UPPER]
         friction_bound = joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
@@ -97,7 +97,7 @@ def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
 
 @kernel
 def label_modes(joints: Array, modes: IntArray) -> None:
-    """Set the reported mode of joints at rest against a limit and of frictionless joints."""
+    """Set the reported mode in ``modes`` (n,) of joints at rest against a limit and of frictionless joints."""
     for j in range(modes.shape[0]):
         impulse = joints[j, IMPULSE]
         if modes[j] == STUCK:
