@@ -41,7 +41,7 @@ def panda(tmp_path: Path, hand: bool) -> RobotModel:
     return public_panda(file)
 
 
-def test_the_default_filter_reaches_the_known_errors(series: JointSeries, tmp_path: Path) -> None:
+def test_errors_are_below_those_of_the_reference(series: JointSeries, tmp_path: Path) -> None:
     """And without noise in the effort it is far below them; no payload is called out."""
     model = panda(tmp_path, hand=False)
     analysis = analyse_torque(model, recorded_motion(series, Smoothing()))
@@ -52,7 +52,7 @@ def test_the_default_filter_reaches_the_known_errors(series: JointSeries, tmp_pa
 
 
 @pytest.mark.parametrize(("cutoff", "within"), [(None, 0.02), (4.0, 0.01)])
-def test_the_same_against_the_effort_as_measured(
+def test_errors_equal_those_of_the_reference_with_unfiltered_effort(
     cutoff: float | None, within: float, series: JointSeries, tmp_path: Path
 ) -> None:
     """Motion smoothed, effort not: what the other implementation did."""
@@ -63,13 +63,13 @@ def test_the_same_against_the_effort_as_measured(
     np.testing.assert_allclose(analysis.rms, EXPECTED, rtol=within)
 
 
-def test_a_gripper_that_is_not_mounted_is_reported(series: JointSeries, tmp_path: Path) -> None:
+def test_absent_gripper_is_reported(series: JointSeries, tmp_path: Path) -> None:
     """The model's hand and fingers weigh 0.76 kg, some 0.14 m beyond the origin of link 7."""
     model = panda(tmp_path, hand=True)
     analysis = analyse_torque(model, recorded_motion(series, Smoothing()))
     assert (analysis.rms[1:4] > 1.5).all()
     payload = hints(model, analysis)[0]
-    assert payload.startswith("the model carries what the robot does not")
+    assert payload.startswith("the model carries a payload")
     found = re.search(r"([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m", payload)
     assert found is not None
     mass, x, y, z = (float(number) for number in found.groups())
@@ -90,7 +90,7 @@ GAINS = np.array([11.0, 14.0, 9.0, 12.0, 8.0, 7.0, 9.0])
     ],
     ids=["mNm", "amperes", "all signs", "one sign"],
 )
-def test_a_misread_effort_is_called_out(
+def test_wrong_units_and_signs_of_effort_are_reported(
     effort: Callable[[Array], Array], cause: str, series: JointSeries, tmp_path: Path
 ) -> None:
     """First, and after it nothing but what is left of the recording as it is: its friction."""
@@ -102,7 +102,7 @@ def test_a_misread_effort_is_called_out(
 
 
 @pytest.mark.parametrize("delay", [0.005, 0.010])
-def test_a_delay_of_the_effort_is_found_and_compensated(delay: float, series: JointSeries, tmp_path: Path) -> None:
+def test_effort_delay_is_estimated_and_corrected(delay: float, series: JointSeries, tmp_path: Path) -> None:
     model = panda(tmp_path, hand=False)
     time = (series.stamps - series.stamps[0]) * 1e-9
     late = np.column_stack([np.interp(time - delay, time, column) for column in series.effort.T])
@@ -116,7 +116,7 @@ def test_a_delay_of_the_effort_is_found_and_compensated(delay: float, series: Jo
 
 
 @pytest.mark.parametrize("cutoff", [None, 4.0])
-def test_both_halves_agree_within_their_intervals(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
+def test_estimates_of_both_halves_agree(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
     """In 90 % of the base parameters or more; by noise alone, which is the least of this arm's errors, in 68 %."""
     parameterization = Parameterization.of(panda(tmp_path, hand=False))
     motion = recorded_motion(series, Smoothing(cutoff))
@@ -131,7 +131,7 @@ def test_both_halves_agree_within_their_intervals(cutoff: float | None, series: 
 
 
 @pytest.mark.parametrize("cutoff", [None, 4.0])
-def test_last_third_is_explained_better(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
+def test_identified_model_has_smaller_holdout_error(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
     """Identified on the first two thirds: RMS error in at least six of seven joints, against the URDF without hand."""
     model = panda(tmp_path, hand=False)
     prior = yaml.safe_load((tmp_path / "panda.dynamics.yaml").read_text(encoding="utf-8"))
