@@ -38,10 +38,6 @@ class Evidence:
     motion: RecordedMotion
     effort_rate: Array
 
-    def part(self, samples: slice) -> Evidence:
-        """Return the selected samples."""
-        return Evidence(self.motion.part(samples), self.effort_rate[samples])
-
 
 class Hypothesis(NamedTuple):
     """A cause whose additional torque is linear in p parameters.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +30,12 @@ _UNDETERMINED = 1e-4  # of a parameter's variance by the ridge alone: with more 
 
 
 def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
-    """Return the probable causes of a torque residual, largest effect first; empty if none explains it.
+    """Return the probable causes of a torque residual, a sentence each with size and cure; empty if none explains it.
 
-    ``model`` is the model of ``analysis``. Each hint is a sentence with the cause, its size, its cure, and its share
-    of the squared error. A hypothesis is a set of up to three of ``causes``, with at most one of ``corrections``. It is
-    fitted to the residual by weighted least squares, and judged by cross-validation over blocks of the recording. Each
-    cause must reduce the squared error by 30 % (more, if its ``complexity`` is above 1), contribute its ``effect`` to
-    the torque of some joint, and have plausible parameters. Fewer than 60 samples give no hints.
+    ``model`` is the model of ``analysis``. A hypothesis is a set of up to three ``causes`` and at most one of
+    ``corrections``. It is fitted to the residual by weighted least squares and judged by cross-validation over blocks
+    of the recording. Each cause must reduce the squared error by 30 % (scaled by its ``complexity``), contribute its
+    ``effect`` to the torque of some joint, and have plausible parameters. Fewer than 60 samples give no hints.
     """
     motion = analysis.motion
     thin = slice(None, None, -(-len(motion.time) // _SAMPLES))
@@ -59,7 +58,8 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     # All causes together leave about the least error, which bounds the scores of the subsets: most need no fit.
     bounds = {fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least)) for fit in fits}
     best, best_hints = np.inf, None
-    for fit, names in sorted(itertools.chain(*(fit.subsets() for fit in fits)), key=_complexity):
+    subsets = [itertools.combinations(plain.hypotheses, count) for count in range(_MAX_CAUSES + 1)]
+    for fit, names in sorted(itertools.product(fits, itertools.chain(*subsets)), key=_complexity):
         if bounds[fit] + _complexity((fit, names)) >= best:
             continue
         score = np.log(max(fit.cost(names), least)) + _complexity((fit, names))
@@ -78,7 +78,7 @@ def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
 def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Correction]:
     """Return the corrections with the least cost, friction fitted along."""
     costs = []
-    evidence = evidence.part(slice(None, None, 3))
+    evidence = Evidence(evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3])
     for correction in progress(list(corrections(model, evidence)), "causes of the residual"):
         fit = _CrossValidation(model, correction, evidence, only_friction=True)
         fit.weigh(weights)
@@ -126,12 +126,6 @@ class _CrossValidation:
         recorded = np.empty(len(sizes))
         recorded[self.correction.efforts] = errors / np.abs(self.correction.gains)
         return recorded
-
-    def subsets(self) -> Iterator[tuple[_CrossValidation, Sequence[str]]]:
-        """Yield every set of up to three causes."""
-        for count in range(_MAX_CAUSES + 1):
-            for names in itertools.combinations(self.hypotheses, count):
-                yield self, names
 
     def cost(self, names: Sequence[str]) -> float:
         """Return the weighted sum of squared prediction errors over all folds, each predicted from the others."""

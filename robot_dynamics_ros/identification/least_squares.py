@@ -96,23 +96,18 @@ class Samples:
         Each chunk begins with the last ``overlap`` samples of the one before it.
         """
         for start in range(0, len(self), _CHUNK):
-            places = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
-            motion = self.q[places], self.qd[places], self.qdd[places]
-            used = self.used[places]
-            torque = (self.tau[places] - parameterization.known(*motion)) * used
-            yield places, parameterization.columns(*motion) * used[:, :, np.newaxis], torque
+            chunk = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
+            motion = self.q[chunk], self.qd[chunk], self.qdd[chunk]
+            used = self.used[chunk]
+            torque = (self.tau[chunk] - parameterization.known(*motion)) * used
+            yield chunk, parameterization.columns(*motion) * used[:, :, np.newaxis], torque
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """QR factorization of regressor and torque for each part and joint, sufficient for least squares.
+    """Factors [R z] (PARTS, n, p + 1, p + 1) of a QR factorization of regressor and torque, for each part and joint.
 
-    Attributes
-    ----------
-    triangles
-        Triangular factors [R z] (PARTS, n, p + 1, p + 1).
-    counts
-        Number (PARTS, n) of torques used.
+    They contain all that least squares needs. ``counts`` (PARTS, n) are the numbers of torques used.
     """
 
     triangles: Array
@@ -123,24 +118,24 @@ class Factors:
         cls,
         parameterization: Parameterization,
         samples: Samples,
-        more: Callable[[slice, Array], Array] | None = None,
+        additional: Callable[[slice, Array], Array] | None = None,
     ) -> Factors:
         """Return the factors of samples by sequential QR (Golub, Van Loan).
 
-        ``more`` returns additional columns (k, n, e) for a slice of the samples and its columns (k, n, p). They are
-        inserted before the torque.
+        ``additional`` returns columns (k, n, e) to insert before the torque, for a slice of the samples and its columns
+        (k, n, p).
         """
         n = parameterization.model.n
         triangles = np.zeros((PARTS, n, 0, 0))
-        for places, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
-            used = samples.used[places]
+        for chunk, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
+            used = samples.used[chunk]
             rows = [columns, torque[:, :, np.newaxis]]
-            if more is not None:
-                rows.insert(1, more(places, columns) * used[:, :, np.newaxis])
+            if additional is not None:
+                rows.insert(1, additional(chunk, columns) * used[:, :, np.newaxis])
             stacked = np.concatenate(rows, axis=2)
             if not triangles.size:
                 triangles = np.zeros((PARTS, n, stacked.shape[2], stacked.shape[2]))
-            part = samples.part[places]
+            part = samples.part[chunk]
             for k in np.unique(part):
                 for j in range(n):
                     chosen = stacked[(part == k) & used[:, j], j]
@@ -195,11 +190,11 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
     Raises BagError if a joint is always at rest, or if there are too few torques (two or less for each base parameter).
     """
     base, counts = parameterization.base, factors.counts.sum(axis=0)
-    silent = [name for name, count in zip(parameterization.model.joint_names, counts, strict=True) if not count]
-    if silent:
+    idle = [name for name, count in zip(parameterization.model.joint_names, counts, strict=True) if not count]
+    if idle:
         raise BagError(
-            f"the recording: {', '.join(silent)} never moves one way for longer than three periods of the filter's "
-            "cutoff. Cure: record a motion of all joints, or give a higher cutoff"
+            f"the recording: {', '.join(idle)} never moves in one direction for longer than three periods of the "
+            "filter's cutoff. Cure: record a motion of all joints, or give a higher cutoff"
         )
     if counts.sum() <= 2 * len(base.names):
         raise BagError(
@@ -208,9 +203,9 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
         )
     noise = np.ones(len(counts))
     recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], parameterization.names, _RANK_TOLERANCE)
-    lost: list[int] = []
+    unexcited: list[int] = []
     if len(recorded.names) < len(base.names):
-        lost = np.setdiff1d(base.independent, recorded.independent).tolist()
+        unexcited = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
     freedom = 1.0 - len(base.names) / counts.sum()
     floor = _MIN_NOISE * np.sqrt(factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts) + _TINY
@@ -227,20 +222,20 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
     condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
     inverse = np.linalg.pinv(matrix)
     inverse = inverse @ inverse.T
-    covariance = inverse @ _scatter(parameterization, samples, base, x, noise, freedom) @ inverse
+    covariance = inverse @ _score_covariance(parameterization, samples, base, x, noise, freedom) @ inverse
     variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(factors, base, noise, np.diag(covariance))
     deviations = np.sqrt(variances + _modelling_error(parameterization, samples, base, x, noise) ** 2)
-    unseen = tuple(parameterization.names[k] for k in lost)
+    unseen = tuple(parameterization.names[k] for k in unexcited)
     return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
 
 
 def _variance_factor(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
     """Return the median ratio of jackknife variances (Efron 1982) to ``variances`` (r,); 1 if insignificant."""
-    there = [k for k in range(PARTS) if factors.counts[k].any()]
-    freedom = len(there) - 1
+    present = [k for k in range(PARTS) if factors.counts[k].any()]
+    freedom = len(present) - 1
     if freedom < 1:
         return 1.0
-    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
+    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in present]
     left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
     squares = freedom * left.var(axis=0)
     usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3  # median of chi-squared over its mean, by Wilson and Hilferty
@@ -257,11 +252,11 @@ def _modelling_error(
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
 
-    def neglected(places: slice, columns: Array) -> Array:
-        q, qd, qdd, qddd = (values[places] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
+    def neglected(chunk: slice, columns: Array) -> Array:
+        q, qd, qdd, qddd = (values[chunk] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
         late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd) @ x
-        lag = (late - parameterization.columns(q, qd, qdd) @ x) / _LAG
-        effects = [samples.taud[places][:, :, np.newaxis], lag[:, :, np.newaxis]]
+        lag = (late - columns @ x) / _LAG
+        effects = [samples.taud[chunk][:, :, np.newaxis], lag[:, :, np.newaxis]]
         if parameterization.friction == "viscous_coulomb":
             effects.append(parameterization.nonlinear_friction(qd, fastest))
         return np.concatenate(effects, axis=2)
@@ -279,7 +274,7 @@ def _modelling_error(
     return np.asarray(values[:r] - x[base.independent])
 
 
-def _scatter(
+def _score_covariance(
     parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array, freedom: float
 ) -> Array:
     """Return the covariance (r, r) of X^T e for residuals e that are correlated over time and between joints.
@@ -297,9 +292,9 @@ def _scatter(
         sums = error[: len(error) - lag].T @ error[lag:]
         covariances.append((1.0 - lag / (lags + 1)) * sums / np.maximum(pairs, 1.0) / freedom)
     total = np.zeros((len(base.names), len(base.names)))
-    for places, columns, _ in progress(samples.columns(parameterization, overlap=lags), "deviations", samples.chunks):
+    for chunk, columns, _ in progress(samples.columns(parameterization, overlap=lags), "deviations", samples.chunks):
         rows = columns[:, :, base.independent] / noise[:, np.newaxis]
-        fresh = 0 if places.start == 0 else lags
+        fresh = 0 if chunk.start == 0 else lags
         for lag, covariance in enumerate(covariances):
             late = rows[max(fresh, lag) :]
             early = rows[max(fresh, lag) - lag : len(rows) - lag]

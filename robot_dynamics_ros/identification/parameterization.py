@@ -39,7 +39,7 @@ class Parameterization:
     Attributes
     ----------
     model
-        The prior model with n joints.
+        The prior model, with n independent joints. It has more moving joints if some are coupled, as mimic joints are.
     friction
         One of KINDS.
     shapes
