@@ -82,7 +82,9 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--restarts", type=int, default=3, help="random motions to start from (default: %(default)d)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random motions (default: %(default)d)")
-    add_output(parser, "-o", "--output", default=Path("excitation.yaml"), help="default: %(default)s")
+    add_output(
+        parser, "-o", "--output", default=Path("excitation.yaml"), help="the new parameter file (default: %(default)s)"
+    )
 
 
 def run_excite(arguments: argparse.Namespace) -> None:
@@ -343,7 +345,7 @@ def _friction(identification: Identification, kind: str) -> str:
         return kind
     parameterization = identification.parameterization
     shapes = dict(zip(parameterization.model.moving_joints, parameterization.shapes, strict=True))
-    more = [f"{name} with Stribeck's effect" for name, shape in shapes.items() if shape.stribeck_velocity]
+    more = [f"{name} with the Stribeck effect" for name, shape in shapes.items() if shape.stribeck_velocity]
     more += [f"{name} as a sigmoid" for name, shape in shapes.items() if shape.sigmoid_slope]
     return ", ".join(["viscous and Coulomb", *more])
 

@@ -237,7 +237,8 @@ class Identification:
 def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION_KINDS[0]) -> Identification:
     """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
 
-    ``model`` is the prior; ``motions`` must have its joints, in its order. ``friction`` is one of FRICTION_KINDS.
+    ``model`` is the prior. ``motions``, see ``motion.recorded_motion``, must have its joints, in its order.
+    ``friction`` is one of FRICTION_KINDS.
     Raises RobotDynamicsError for any other kind, and BagError if a joint never moves or there are too few samples.
     """
     parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
@@ -360,9 +361,9 @@ _TABLES = ("joints", "links", "couplings")
 def dynamics_document(identification: Identification, prior: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of a dynamics file that turns the prior model into the identified one.
 
-    ``prior`` is the content of the prior model's dynamics file. Entries that were not identified are kept: couplings,
-    the payload, and friction of kind ``keep``. The link that a joint moves gets the parameters of the whole moving
-    body; links fixed to it get mass 0.
+    ``prior`` is the content of the prior model's dynamics file, empty if it has none. Entries that were not identified
+    are kept: couplings, the payload, and friction of kind ``keep``. The link that a joint moves gets the parameters of
+    the whole moving body; links fixed to it get mass 0.
     """
     parameterization = identification.parameterization
     model = parameterization.model

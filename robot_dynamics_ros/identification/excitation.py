@@ -94,7 +94,7 @@ class ExcitationLimits:
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """Periodic motion: position center + Fourier series, see ``control.trajectory.generators.fourier_wave``.
+    """Periodic motion: ``center`` plus the Fourier series of ``control.trajectory.generators.fourier_wave``.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Excitation:
     condition: float
 
     def samples(self, count: int) -> tuple[Array, Array, Array]:
-        """Return q, qd, qdd (count, n) at evenly spaced times of one period."""
+        """Return q, qd, qdd (count, n) in SI units at evenly spaced times of one period, from 0."""
         times = np.arange(count) / (count * self.base_frequency)
         wave = fourier_wave(times, self.sine, self.cosine, 2 * math.pi * self.base_frequency)
         return self.center + wave[0], wave[1], wave[2]
@@ -132,11 +132,11 @@ def find_excitation(
 ) -> tuple[Excitation, float]:
     """Find a periodic motion with a small condition number of the base regressor.
 
-    The result is the motion and, for comparison, the condition number of the first random motion. It is minimized from
-    ``restarts`` (1 or more) random motions by L-BFGS-B; the same ``seed`` gives the same motion. ``period`` is in s,
-    the number of ``harmonics`` is 2 or more. Scaling and shifting each series keeps position, velocity and acceleration
-    within ``limits``; a quadratic penalty does so for the efforts (inverse dynamics and friction). Collisions are not
-    considered.
+    The result is the motion and, for comparison, the condition number of the first random motion. Starting from
+    ``restarts`` (1 or more) random motions, L-BFGS-B minimizes the condition number; the same ``seed`` gives the same
+    motion. ``period`` is in s, the number of ``harmonics`` is 2 or more. Scaling and shifting each series keeps
+    position, velocity and acceleration within ``limits``; a quadratic penalty keeps the efforts (inverse dynamics and
+    friction) within theirs. Collisions are not considered.
 
     Raises RobotDynamicsError for arguments out of range, and if no motion within the effort limits is found.
     """

@@ -65,9 +65,9 @@ def friction_columns(rates: Array, shapes: Sequence[FrictionShape] | None = None
 
 
 def candidate_shapes(fastest: Array) -> Iterator[tuple[FrictionShape, ...]]:
-    """Yield candidate shapes with the Stribeck effect, then sigmoids, one for each joint at a time.
+    """Yield tuples with a candidate shape for each joint: with the Stribeck effect, then sigmoids.
 
-    They are scaled with the joints' highest speeds ``fastest`` (joints,) in rad/s or m/s.
+    They are proportional to the highest speeds ``fastest`` (joints,) in rad/s or m/s.
     """
     speeds = [float(speed) if speed > 0.0 else 1.0 for speed in fastest]
     for share in _STRIBECK_VELOCITIES:
