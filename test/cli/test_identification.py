@@ -83,7 +83,7 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "--cutoff", 8, "-o", csv)
     out = " ".join(capsys.readouterr().out.split())
     assert "from 1000 messages" in out and "Butterworth filter of order 4 at 8 Hz" in out
-    assert "hint: the robot carries what the model does not know: 1.2" in out
+    assert "hint: the robot carries a payload that the model lacks: 1.2" in out
     names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
     table = np.loadtxt(csv, delimiter=",", skiprows=1)
     column = {name: table[:, k] for k, name in enumerate(names)}
