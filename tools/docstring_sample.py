@@ -26,14 +26,22 @@ def definitions(node: ast.Module | ast.ClassDef, name: str, context: str = "") -
 
 
 def shown(name: str, node: ast.stmt, context: str) -> str:
-    """Return the context, the signature or the annotated fields, and the docstring."""
-    assert isinstance(node, (ast.ClassDef, *_FUNCTIONS))
+    """Return the context, the signature, or the fields and methods of a class as help() lists them, and the docstring."""
     if isinstance(node, ast.ClassDef):
-        fields = [f"    {ast.unparse(field)}" for field in node.body if isinstance(field, ast.AnnAssign)]
-        head = "\n".join([f"class {name}", *fields])
+        members = [f"    {ast.unparse(field)}" for field in node.body if isinstance(field, ast.AnnAssign)]
+        for member in node.body:
+            if isinstance(member, _FUNCTIONS) and (member.name == "__init__" or not member.name.startswith("_")):
+                summary = (ast.get_docstring(member) or "").partition("\n")[0]
+                members.append(f"    {_signature(member.name, member)}  # {summary}")
+        head = "\n".join([f"class {name}", *members])
     else:
-        head = f"def {name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns) if node.returns else 'None'}"
+        assert isinstance(node, _FUNCTIONS)
+        head = _signature(name, node)
     return f'{context}\n{head}\n"""{ast.get_docstring(node)}"""\n'
+
+
+def _signature(name: str, node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return f"def {name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns) if node.returns else 'None'}"
 
 
 def main(seed: str, package: str = "robot_dynamics_ros", count: str = "40") -> None:
