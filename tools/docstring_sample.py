@@ -26,7 +26,7 @@ def definitions(node: ast.Module | ast.ClassDef, name: str, context: str = "") -
 
 
 def shown(name: str, node: ast.stmt, context: str) -> str:
-    """Return the context, the signature, or the fields and methods of a class as help() lists them, and the docstring."""
+    """Return the context, the signature, or the fields and methods of a class as help() does, and the docstring."""
     if isinstance(node, ast.ClassDef):
         members = [f"    {ast.unparse(field)}" for field in node.body if isinstance(field, ast.AnnAssign)]
         for member in node.body:
