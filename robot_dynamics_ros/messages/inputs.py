@@ -64,9 +64,7 @@ class InputReader:
     def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
         session = self._session
         if topic == "emergency_stop":
-            return session.on_emergency_stop(
-                data[HEADER : HEADER + 1] != b"\0"
-            )  # an invalid value never releases the stop
+            return session.on_emergency_stop(data[HEADER : HEADER + 1] != b"\0")  # invalid values never release it
         if topic == "joint_trajectory":
             start, points = read_trajectory(data, self._renamed)
             return session.on_trajectory(points, start, now)
