@@ -114,15 +114,15 @@ class Alignment:
     Attributes
     ----------
     a, b
-        The pairs; messages count from 0 on the topic.
+        Indices of the paired messages on the topic, from 0.
     only_a, only_b
-        The messages without a partner.
+        Indices of the messages without a partner.
     times
-        The times (ns) of all messages of A and of B.
+        Times (ns) of all messages of A and of B.
     stamped
         True if these are stamps, by which messages are paired; else times of arrival.
     starts
-        The times (ns) in A and in B at which seconds are zero.
+        Times (ns) in A and in B at which seconds are zero.
     shift
         Time (ns) by which the stamps of B are later than those of A.
     """

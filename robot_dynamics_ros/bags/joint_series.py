@@ -114,7 +114,8 @@ def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration]
         parsed = Configuration.parse(text)
         if parsed is not None:
             return topic, parsed
-        warnings.warn(f"{path}: {topic}: the configuration cannot be parsed, and is ignored", stacklevel=2)
+        text = f"{path}: {topic}: the configuration cannot be parsed, and is ignored. Cure: name robot and parameters"
+        warnings.warn(text, stacklevel=2)
     return None
 
 

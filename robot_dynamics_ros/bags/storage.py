@@ -82,8 +82,7 @@ class Message(NamedTuple):
 def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:
     """Merge ordered parts into one sequence; messages of equal time are in the order of the parts.
 
-    A part is the time of its first message (ns) and a function that opens it, which is called when this time is
-    reached.
+    Each part has the time (ns) of its first message and a function that opens it, which is called at that time.
     """
 
     def opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iterator[Message]:

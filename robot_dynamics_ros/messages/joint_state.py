@@ -1,7 +1,7 @@
 """Serialized JointState messages (see ``cdr``), without a Python object for each name and value.
 
-rclpy's objects take 40 us of a cycle, as much as the controller's computations. Successive messages differ only in
-stamp and values, so that their layout is determined once.
+rclpy's objects take as much time as the controller's computations. Successive messages differ only in stamp and values,
+so that their layout is determined once.
 """
 
 from __future__ import annotations
