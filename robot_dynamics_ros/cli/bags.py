@@ -44,11 +44,13 @@ def run_record(arguments: argparse.Namespace) -> None:
 def add_play(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Publish the messages of a bag with their recorded timing, byte for byte, as `ros2 bag play` does, also of "
-        "damaged and unfinished bags."
+        "Publish the messages of a bag with their recorded timing, byte for byte, as `ros2 bag play` does. Damaged and "
+        "unfinished bags are played as far as they can be read."
     )
     add_bag(parser, nargs="?")
-    parser.add_argument("--rate", type=float, default=1.0, help="speed, 1 as recorded (default: %(default)g)")
+    parser.add_argument(
+        "--rate", type=float, default=1.0, help="playback rate, 2 is twice as fast (default: %(default)g)"
+    )
     parser.add_argument(
         "--topics",
         nargs="+",
@@ -104,8 +106,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--common",
         action="store_true",
-        help="compare only topics and messages that both bags have, as for live recordings, whose topics begin and end "
-        "at different times; the others are counted",
+        help="compare only topics and messages that both bags have, as needed for live recordings; count the others",
     )
     add_rename(parser)
     add_output(parser, "--junit", metavar="FILE", help="write JUnit XML: a test case for each topic")
