@@ -17,8 +17,8 @@ from robot_dynamics_ros.kernels.types import IntArray
 from robot_dynamics_ros.messages.joint_state import BEHIND_STAMP, stamp_of
 from robot_dynamics_ros.progress import progress
 
-_FEW = 3  # fewer messages show no shift
-_SAMPLES = 8  # messages of A that are compared with all of B to find one
+_FEW = 3  # fewer messages do not determine a time shift
+_SAMPLES = 8  # messages of A whose stamps are compared with all of B to find a shift
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, Messa
 def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
     """Return the constant time (ns) by which the stamps of B are later than those of A; 0 if there is none.
 
-    ``known`` is the shift of another topic. A shift must pair more messages than equal stamps do, and at least as many
-    with equal content: recordings that begin at different times are not shifted.
+    ``known`` is the shift of another topic. A shift is accepted if it pairs more messages than equal stamps do, and at
+    least as many with equal content. Recordings that only begin at different times have no shift.
     """
     same, shortest = align(a.times, b.times, stamped=True), min(len(a.times), len(b.times))
     candidates = [known]
@@ -114,15 +114,15 @@ class Alignment:
     Attributes
     ----------
     a, b
-        The pairs; messages count from 0 on the topic.
+        Indices of the paired messages on the topic, from 0.
     only_a, only_b
-        The messages without a partner.
+        Indices of the messages without a partner.
     times
-        The times (ns) of all messages of A and of B.
+        Times (ns) of all messages of A and of B.
     stamped
         True if these are stamps, by which messages are paired; else times of arrival.
     starts
-        The times (ns) in A and in B at which seconds are zero.
+        Times (ns) in A and in B at which seconds are zero.
     shift
         Time (ns) by which the stamps of B are later than those of A.
     """
@@ -148,12 +148,12 @@ class Alignment:
     def _place(self, a: int | None, b: int | None, element: int | None = None) -> Place:
         time = int(self.times[1][b] if a is None else self.times[0][a])
         seconds = (time - self.starts[a is None]) * 1e-9
-        unset = self.stamped and time == 0  # as in trajectories that start on arrival
+        unset = self.stamped and time == 0  # the stamp of trajectories that start on arrival
         return Place(time if self.stamped else None, 0.0 if unset else seconds, a, b, element)
 
 
 def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0, 0), shift: int = 0) -> Alignment:
-    """Pair messages of equal stamps, repeated stamps in their order; without stamps pair by order alone.
+    """Pair messages by equal stamps (ns), repeated stamps in their order, or by their order if ``stamped`` is False.
 
     The stamps of B are ``shift`` (ns) later than those of A.
     """
@@ -200,4 +200,4 @@ def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iter
                     waiting[number] = message.data
             yield data_a, waiting.pop(k)
     except StopIteration:
-        raise BagError("a damaged recording changes while it is read. Cure: copy it again") from None
+        raise BagError("a recording is damaged, or changed during the comparison. Cure: copy it again") from None

@@ -39,9 +39,11 @@ def pair(text: str, form: str) -> tuple[str, str]:
     return name, value
 
 
-def add_bag(parser: argparse.ArgumentParser) -> argparse.Action:
-    """Add BAG, read as ``arguments.bag``."""
-    return parser.add_argument("bag", type=Path, metavar="BAG", help="a bag's folder, or a .mcap or .db3 file of it")
+def add_bag(parser: argparse.ArgumentParser, **options: Any) -> None:
+    """Add BAG, read as ``arguments.bag``, with ``options`` of ``add_argument``."""
+    parser.add_argument(
+        "bag", type=Path, metavar="BAG", help="a bag's folder, or a .mcap or .db3 file of it", **options
+    )
 
 
 def add_joint_states(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +60,7 @@ def add_rename(parser: argparse.ArgumentParser) -> None:
         "--rename",
         type=partial(pair, form="OLD=NEW"),
         nargs="+",
+        action="extend",
         default=[],
         metavar="OLD=NEW",
         help="replace joint names of the bag, or their prefixes, for example fer_=panda_",
@@ -87,6 +90,7 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
         "--drive-gains",
         type=_gain,
         nargs="+",
+        action="extend",
         default=[],
         metavar="[JOINT=]GAIN",
         help="Nm or N per recorded unit of effort, as of currents or before the gear: of a joint, or of all others",

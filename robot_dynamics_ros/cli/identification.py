@@ -22,6 +22,7 @@ from robot_dynamics_ros.cli.command_line import (
     add_output,
     check_output,
     drive_gains,
+    joint_state_topic,
     read_series,
     table,
     wrapped,
@@ -186,7 +187,11 @@ def run_torque(arguments: argparse.Namespace) -> None:
                 "needs samples on both sides"
             )
         )
-    print(f"\n{_torque_table(model, analysis)}\n")
+    topic = joint_state_topic(arguments.bag, arguments.topic)
+    effort = "commanded" if topic.endswith("/command_states") else "measured"
+    if effort == "commanded":
+        print(f"note: {topic}: the motion is the desired one, the effort is commanded, not measured")
+    print(f"\n{_torque_table(model, analysis, effort)}\n")
     for cause in causes:
         print(wrapped(f"hint: {cause}"))
     if not causes:
@@ -201,7 +206,7 @@ def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespac
     )
 
 
-def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
+def _torque_table(model: RobotModel, analysis: TorqueAnalysis, effort: str) -> str:
     """Return a table with a row for each joint: RMS of effort, terms and error, mean error, explained variance."""
     columns = [root_mean_square(values) for values in _parts(analysis)]
     rows = []
@@ -209,7 +214,7 @@ def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
         unit = "N" if name in model.prismatic_joints else "Nm"
         explained = "-" if np.isnan(analysis.explained[j]) else f"{100 * analysis.explained[j]:.2f} %"
         rows.append([name, unit, *(f"{column[j]:.3f}" for column in (*columns, analysis.bias)), explained])
-    return table(["RMS of", "", *_PARTS[:-1], "error", "bias", "explained"], rows)
+    return table(["RMS of", "", effort, *_PARTS[1:-1], "error", "bias", "explained"], rows)
 
 
 def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:

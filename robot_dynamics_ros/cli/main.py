@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.background import exit_process
@@ -58,9 +59,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         exit_process(128 + signal.SIGPIPE)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Parser whose errors have a cure: options with several values take the positional arguments that follow them."""
+
+    def error(self, message: str) -> NoReturn:
+        if "Cure: " not in message:
+            message += f". Cure: write positional arguments before options; see {self.prog} --help"
+        super().error(message)
+
+
 def command_parser(chosen: str) -> argparse.ArgumentParser:
     """Return the parser; only the chosen subcommand has its arguments, so that only its module is imported."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="robot_dynamics", description="Robot models, simulation, bags and identification from the command line."
     )
     parser.add_argument("--version", action="version", version=__version__)

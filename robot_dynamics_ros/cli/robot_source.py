@@ -121,6 +121,7 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
         "--xacro-arg",
         type=partial(pair, form="NAME:=VALUE"),
         nargs="+",
+        action="extend",
         default=[],
         metavar="NAME:=VALUE",
         help="arguments of a xacro file; needs xacro",

@@ -42,12 +42,12 @@ class InputReader:
     """Reader that decodes messages of INPUTS and passes them to a controller session."""
 
     def __init__(self, session: ControllerSession, topic: str = JOINT_STATES, renamed: Renaming = unchanged) -> None:
-        """``topic`` is the name of joint_states in errors; ``renamed`` maps joint names in messages to the robot's."""
+        """Create a reader; ``topic`` is named in errors, ``renamed`` maps joint names in messages to the robot's."""
         self._session, self._renamed = session, renamed
         self._states = JointStateReader(session.robot.joint_names, topic, renamed)
 
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
-        """Pass a message to the session and return the output; an invalid message gives a note.
+        """Pass a message to the session and return the output; an error note if the message is invalid.
 
         Raises the errors of ``ControllerSession.on_state``.
         """
@@ -64,9 +64,7 @@ class InputReader:
     def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
         session = self._session
         if topic == "emergency_stop":
-            return session.on_emergency_stop(
-                data[HEADER : HEADER + 1] != b"\0"
-            )  # an invalid value never releases the stop
+            return session.on_emergency_stop(data[HEADER : HEADER + 1] != b"\0")  # invalid values never release it
         if topic == "joint_trajectory":
             start, points = read_trajectory(data, self._renamed)
             return session.on_trajectory(points, start, now)

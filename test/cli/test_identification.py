@@ -57,11 +57,11 @@ def test_some_joints_move_and_the_others_are_locked(tmp_path: Path, capsys: pyte
     assert "joint1: locked at 0" in capsys.readouterr().err
 
 
-def write_bag(path: Path, names: Sequence[str], stamps: Any, *fields: Any) -> Path:
+def write_bag(path: Path, names: Sequence[str], stamps: Any, *fields: Any, topic: str = "/joint_states") -> Path:
     writer = JointStateWriter(names)
-    with BagWriter(path, {"/joint_states": KIND}) as bag:
+    with BagWriter(path, {topic: KIND}) as bag:
         for stamp, *row in zip(stamps.tolist(), *fields, strict=True):
-            bag.write("/joint_states", stamp, writer.write(stamp, *row))
+            bag.write(topic, stamp, writer.write(stamp, *row))
     return path
 
 
@@ -105,6 +105,15 @@ def test_effort_in_other_units_is_read(bag: Path, tmp_path: Path, capsys: pytest
         table = np.loadtxt(csv, delimiter=",", skiprows=1)
         columns.append(table[:, [names.index(f"panda_joint{k}.measured") for k in (1, 2, 3)]])
     np.testing.assert_allclose(columns[1], columns[0] * [0.5, -2.0, 0.5], atol=1e-6)
+
+
+def test_effort_of_a_command_topic_is_commanded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = 0.02 * np.arange(500)
+    q, qd = (np.column_stack([values, values]) for values in (np.sin(t), np.cos(t)))
+    stamps = 10**18 + 20_000_000 * np.arange(500)
+    bag = write_bag(tmp_path / "bag", ("joint1", "joint2"), stamps, q, qd, q, topic="/node/command_states")
+    run("torque", bag, "--robot", "planar_2r")
+    assert "RMS of commanded inertia" in " ".join(capsys.readouterr().out.split())
 
 
 # --- identify
