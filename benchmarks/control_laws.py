@@ -181,8 +181,8 @@ def report() -> str:
         most = int(np.argmax(loads))
         parts.append(table(title, compare(arm)))
         parts.append(
-            f"Torque saturating: `effort_limit_scale` {SHARE * loads[most]:.3f}. The motion takes {loads[most]:.1%} of "
-            f"the limit of `{arm.model.joint_names[most]}`, which may give {SHARE:.0%} of that."
+            f"Torque saturating: `effort_limit_scale` {SHARE * loads[most]:.3f}. The motion needs {loads[most]:.1%} of "
+            f"the limit of `{arm.model.joint_names[most]}`; {SHARE:.0%} of that is available."
         )
     return "\n\n".join(parts)
 

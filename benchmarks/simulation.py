@@ -159,7 +159,7 @@ With viscous friction only:
 
 {table("times real time", found.viscous, {})}
 
-What the simulations did; drift under {LOAD_SHARE} of the Coulomb torque:
+Checks before the timing; drift under {LOAD_SHARE} of the Coulomb torque:
 
 {facts_table(found.facts, CREEP, round(DURATION / STEP))}
 """
@@ -170,7 +170,7 @@ What the simulations did; drift under {LOAD_SHARE} of the Coulomb torque:
 {text}
 {PLANTS:,} Pandas for {MANY_DURATION:g} s, {MANY_ROUNDS} rounds; {THREADS} threads kept {busy}.
 
-{table("simulated s of all together a second", {MEANT: found.many}, {})}
+{table("simulated s of all robots per s", {MEANT: found.many}, {})}
 
 {table("ratio to MuJoCo's fastest", {MEANT: many}, MANY_TARGETS, "×")}
 """

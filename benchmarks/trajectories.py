@@ -42,7 +42,7 @@ PERIOD = 0.02  # s, default of trajectory_effort_period, longer than the time be
 
 RCLPY_READ, RCLPY_WRITE = "rclpy: read", "rclpy: write"
 READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "write_trajectory"
-TOGETHER = "these four"
+TOGETHER = "these four together"
 STEPS = (RCLPY_READ, RCLPY_WRITE, READ, FROM_POINTS, EFFORT, WRITE, TOGETHER)
 
 Times = Mapping[tuple[int, str], Mapping[str, Floats]]
@@ -150,7 +150,7 @@ def run() -> Times:
 
 def table(times: Times) -> str:
     """Return a table of median times (ms), a column for each operation."""
-    rows = [["points", "given up to", *STEPS]]
+    rows = [["points", "fields up to", *STEPS]]
     for (count, last), by_step in times.items():
         cells = [f"{1e3 * float(np.median(by_step[step])):.3g}" for step in STEPS]
         rows.append([f"{count:,}", last, *cells[:-1], f"**{cells[-1]}**"])

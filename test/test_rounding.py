@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.Robot
 BOUND = 8.0
 """Bound of docs/numerics.md, in eps times the size of the terms; about 4.5 is measured."""
 
-MANY_LINKS = "30 even links"
+MANY_LINKS = "30 equal links"
 PLAIN_PYTHON = "kernels as plain Python"
 
 
@@ -31,7 +31,7 @@ PLAIN_PYTHON = "kernels as plain Python"
         ("Panda", "ordinary"),
         ("Puma 560", "all denormal"),
         ("SCARA", "quarter turns"),
-        ("light tip, 1e6 : 1", "rates to 1e6 rad/s"),
+        ("light end, 1e6 : 1", "rates to 1e6 rad/s"),
         ("km boom, cm wrist", "angles to 1e6 rad"),
         ("links of 1e-310 kg", "rates to 1e6 rad/s"),
     ],
@@ -68,7 +68,7 @@ def test_error_of_forward_dynamics_grows_with_the_scaled_condition(arm: str) -> 
 
 def test_masses_alone_cost_nothing() -> None:
     """The error depends on the scaled condition number of M only, not on that of M, 1e6 and more."""
-    measured = Measured(load("light tip, 1e6 : 1"))
+    measured = Measured(load("light end, 1e6 : 1"))
     plain = measured.plain_errors(motions("ordinary", 7, 1)[0])
     assert plain.condition > 1e5 and plain.scaled_condition < 100.0 and plain.acceleration < 1e-14
 

@@ -15,7 +15,7 @@ from tools.chaos.rig import COMMAND_TIMEOUT, RATE, Rig
 
 NEAR = 1e-6  # Nm, tolerance of expected efforts
 ANSWERED_STATES = 5  # number of last states for which a command may be
-BRAKES = "silent: the motors' watchdog brakes"
+BRAKES = "no commands: the drives' watchdog brakes"
 
 
 class Figures(NamedTuple):

@@ -94,7 +94,7 @@ def pause_recorder(rig: Rig) -> str:
     lost, sent = found.lost(rig.marks["begin"], end)
     before, _ = found.lost(0.0, rig.marks["begin"])
     after, _ = found.lost(end, end + LASTS - 0.5)
-    return f"of {sent} states sent meanwhile {lost} are lost, {before} of those before, {after} of those after"
+    return f"{lost} of {sent} states sent meanwhile are lost, {before} of the earlier ones, {after} of the later ones"
 
 
 def fill_disk(rig: Rig) -> str:
@@ -124,7 +124,7 @@ def _give_up(rig: Rig, bag: Path, full: float) -> str:
     rig.wait(lambda: recorder.process.poll() is not None, "the recorder to see it", 30.0)
     rig.mark("end")
     reported = recorder.tail().splitlines()[-1].replace(f"{rig.folder}/", "")
-    return f"{_last(kept(rig, bag), full)}; it said: {reported}"
+    return f"{_last(kept(rig, bag), full)}; its error: {reported}"
 
 
 def has_small_disks(folder: Path) -> bool:
@@ -162,4 +162,4 @@ def kept(rig: Rig, bag: Path) -> Kept:
 
 def _last(found: Kept, moment: float) -> str:
     lost, sent = found.lost(0.0, moment)
-    return f"{sent} states were sent, the last {lost} of them are lost ({lost / RATE:.2f} s)"
+    return f"the last {lost} of {sent} states are lost ({lost / RATE:.2f} s)"

@@ -21,11 +21,11 @@ class Outcome(NamedTuple):
 
 HEAD = [
     "fault",
-    "the controller",
+    "reaction of the controller",
     "safe torque after",
-    "off, mrad",
-    "fastest, rad/s",
-    "commands",
+    "position error, mrad",
+    "velocity, rad/s",
+    "commands per state",
     "longest gap",
     "active again after",
 ]
@@ -39,7 +39,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
         rows.append(
             [
                 outcome.title,
-                ", then ".join(f.modes) or "goes on",
+                ", then ".join(f.modes) or "continues",
                 _seconds(f.safe),
                 _number(1e3 * f.off, ".3g"),
                 _number(f.fastest, ".2f"),
@@ -65,7 +65,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 def _recovery(seconds: float) -> str:
     if math.isinf(seconds):
         return "**never**"
-    return "at once" if seconds == 0.0 else _seconds(seconds)
+    return "0 ms" if seconds == 0.0 else _seconds(seconds)
 
 
 def _seconds(value: float) -> str:

@@ -83,8 +83,8 @@ def plain_table(arms: Mapping[str, Measured]) -> str:
         [
             "arm",
             "error of inverse_dynamics",
-            "of its derivatives, by joint",
-            "condition of M",
+            "error of its derivatives, by joint",
+            "condition number of M",
             "scaled condition",
             "error of forward_dynamics",
             "in eps times scaled condition",
