@@ -124,13 +124,13 @@ def error_report() -> str:
     return f"""\
 Command: `{COMMAND}`. {SAMPLES} motions of each kind for each arm ({FEW} for 30 links), {machine(["numba", "mpmath"])}.
 
-Largest error, and in brackets the median of each motion's largest, in eps times the size of the terms:
+Largest error, and in brackets the median over motions, in eps times the size of the terms:
 
 {arm_table(found)}
 
 {motion_table(found)}
 
-Relative errors for ordinary motions, the largest of each:
+Largest relative errors for ordinary motions:
 
 {plain_table(arms)}
 
@@ -143,8 +143,8 @@ Two joints on one axis:
 def bits_report() -> str:
     """Return the comparison of bits as Markdown."""
     return f"""\
-Command: `{COMMAND}`. Results of every kernel for the Panda, of customised ones for the SCARA, and of simulated
-Pandas with friction, one and five at once, from two processes each; the first is an ordinary one.
+Command: `{COMMAND}`. Results of every kernel for the Panda, of customised kernels for the SCARA, and of one and five simulated
+Pandas with friction, from two processes each; the first has default settings.
 
 {bits_table(compare())}
 """
