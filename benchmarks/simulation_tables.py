@@ -24,7 +24,7 @@ OUR_MANY = (SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL, RK4)
 MUJOCO, PINOCCHIO = "MuJoCo ", "Pinocchio's ABA in a loop, RK4"
 MUJOCO_RK4, MUJOCO_DEFAULT, MUJOCO_FAST = MUJOCO + "RK4", MUJOCO + "Euler", MUJOCO + "implicitfast"
 
-MEANT = "panda"  # the robot that the targets are for
+TARGET_ROBOT = "panda"  # robot of the targets
 SPEED_TARGETS = {SEMI_IMPLICIT: Target(300.0, 1000.0), RK4: Target(100.0, 200.0)}
 RATIO_TARGETS = {SEMI_IMPLICIT: Target(2.0, 5.0)}
 MANY_TARGETS = {SEMI_IMPLICIT: Target(3.0, 10.0)}
@@ -60,7 +60,7 @@ def ratios(speeds: Mapping[str, Floats]) -> dict[str, Floats]:
 
 def is_missed(targets: Mapping[str, Target], robot: str, name: str, values: Floats) -> bool:
     """Return True if the median is below its target."""
-    return robot == MEANT and name in targets and float(np.median(values)) < targets[name].required
+    return robot == TARGET_ROBOT and name in targets and float(np.median(values)) < targets[name].required
 
 
 def creeps(name: str, fact: Facts) -> bool:
@@ -119,7 +119,7 @@ def missed(speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts
         )
         for name, values in by_what.items()
     ]
-    checked += [(MANY_TARGETS, MEANT, name, values, "× MuJoCo's rollout") for name, values in many.items()]
+    checked += [(MANY_TARGETS, TARGET_ROBOT, name, values, "× MuJoCo's rollout") for name, values in many.items()]
     found = [
         f"{name} on {ROBOTS[robot].title} ({_short(float(np.median(values)))}{what}, "
         f"required {targets[name].required:g})"

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 POINTS = (1, 50, 200, 1000, 2000)
 GIVEN = ("positions", "velocities", "accelerations")
 ROUNDS = 15
-BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn, fewer if they would have more points than this
+BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn; maximum number of points of these calls
 CYCLE = 2e-3  # seconds, at 500 Hz
 CYCLE_POINTS = 200
 SMOOTHING = 0.01
@@ -120,7 +120,7 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
     if not same or deserialize_message(controller.take_in(data), JointTrajectory) != by_rclpy:
         raise SystemExit(
             f"{count} points up to {last}: our serialized messages differ from rclpy's; nothing is timed. "
-            "Cure: find the wrong one"
+            "Cure: find the wrong library"
         )
     return {
         RCLPY_READ: Timed(read_by_rclpy, [(data,)]),

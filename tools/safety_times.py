@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 COMMAND = "python -m tools.safety_times"
 PART = "make safety-times"
 RATE = 1000.0
-LONGEST = 4000  # cycles after which a check counts as not failing
+LONGEST = 4000  # cycles without a failed check after which a case ends
 GOAL = np.array(START["panda"]) + [0.5, 0.3, 0.4, 0.3, -0.5, 0.4, 0.6]
 NOISE = (1e-5, 1e-3)  # rad and rad/s
 HOUR, CHUNK = 3_600_000, 100_000  # cycles
@@ -192,7 +192,7 @@ CASES = (
 
 
 def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
-    """Return the number of cycles until the first safe command (None: no such one), its mode, and the first cause."""
+    """Return the number of cycles until the first safe command (None without one), its mode, and the first cause."""
     values = {"update_rate": update_rate, **case.settings}
     safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
     settings = ControllerSettings(safety=safety, **{n: v for n, v in values.items() if n not in _SAFETY})

@@ -36,7 +36,7 @@ PART = "make soak"
 CYCLES, SECONDS = 3_600_000, 600.0
 RATE = 1000.0  # cycles a second, simulated and in real time
 PARTS = 10  # parts of the run; the first one is a warm-up and is not compared
-SWINGING = 41.0  # simulated s, after which a swing has ended and the arm is back at its initial position
+SWINGING = 41.0  # simulated s of a swing, after which the arm is back at its initial position
 DRIFT = 5.0  # MB, maximum growth of memory
 QUIET = 0.5  # load average before the run
 

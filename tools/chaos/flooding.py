@@ -48,7 +48,7 @@ def flood_recorder(rig: Rig) -> str:
 
 
 def flood_trajectory_node(rig: Rig) -> str:
-    """Publish junk on joint_states of a waiting trajectory_node, then real states, and subscribe."""
+    """Publish junk on joint_states of a waiting trajectory_node, then valid states, and check its trajectory."""
     parameters = {
         "trajectory.kind": "point_to_point",
         "trajectory.center": [float(q) for q in rig.ready],
@@ -70,7 +70,7 @@ def flood_trajectory_node(rig: Rig) -> str:
 
 
 def _send(rig: Rig, name: str, module: str, *arguments: str) -> str:
-    """Run a sender to its end, which is the end of the fault."""
+    """Run a sender until it ends; return its result as text."""
     before = rig.processes[name].memory()
     log = rig.folder / "flood.log"
     with log.open("w") as file:

@@ -41,11 +41,11 @@ def table(outcomes: Sequence[Outcome]) -> str:
                 outcome.title,
                 ", then ".join(f.modes) or "continues",
                 _seconds(f.safe),
-                _number(1e3 * f.off, ".3g"),
-                _number(f.fastest, ".2f"),
-                _number(100.0 * f.answered, ".0f", " %"),
+                _number(1e3 * f.position_error, ".3g"),
+                _number(f.velocity, ".2f"),
+                _number(100.0 * f.command_share, ".0f", " %"),
                 _seconds(f.gap),
-                _recovery(f.recovered),
+                _recovery(f.recovery),
             ]
         )
     notes = "\n".join(f"- {outcome.title}: {outcome.note}." for outcome in outcomes if outcome.note)
@@ -54,7 +54,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
     """Return two sentences on results that must never occur."""
-    wrong = sum(outcome.figures.wrong for outcome in outcomes)
+    wrong = sum(outcome.figures.invalid_efforts for outcome in outcomes)
     failed = [f"{name} with {code} ({outcome.title})" for outcome in outcomes for name, code in outcome.exits if code]
     return (
         f"Efforts that were not finite or beyond the limits: {wrong or 'none'}. "

@@ -23,7 +23,7 @@ from tools.numerics.errors import EPS, QUANTITIES, Measured, Plain, measure, mot
 COMMAND = "python -m tools.numerics"
 SAMPLES = 12
 FEW = 3
-"""Motions of a kind, and for arms of more than 10 joints, where 50 digits take long."""
+"""Number of motions of a kind; FEW for arms of more than 10 joints, where 50 digits are slow."""
 
 CUSTOMISED = ("Panda", "km boom, cm wrist")
 DUST = (1e-3, 1e-6, 1e-9, 1e-12, 1e-14, 1e-15, 1e-17)
@@ -143,8 +143,8 @@ Two joints on one axis:
 def bits_report() -> str:
     """Return the comparison of bits as Markdown."""
     return f"""\
-Command: `{COMMAND}`. Results of every kernel for the Panda, of customised kernels for the SCARA, and of one and five simulated
-Pandas with friction, from two processes each; the first has default settings.
+Command: `{COMMAND}`. Results of all kernels for the Panda, customised kernels for the SCARA, and one and five
+simulated Pandas with friction, from two processes each; the first has default settings.
 
 {bits_table(compare())}
 """

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Results = Mapping[str, Floats]
 
 STATES = 1100
-"""Enough for two threads (see model/batches.py)."""
+"""Number of states that two threads share (see model/batches.py)."""
 
 _ONE_CORE = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
 _START = "import runpy; runpy.run_module('tools.numerics.bits', run_name='__main__')"
