@@ -11,7 +11,7 @@ _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
 
 @pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *pages()], ids=lambda page: page.name)
-def test_links_lead_to_files(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     targets = _LINK.findall(page.read_text(encoding="utf-8"))
     assert not [target for target in targets if not (page.parent / target).exists()]
 
