@@ -1,4 +1,4 @@
-"""Links between README, CONTRIBUTING and the pages of docs lead to files; `make docs` checks their anchors."""
+"""Links between README, CONTRIBUTING and the pages of docs resolve; `make docs` checks their anchors."""
 
 import re
 from pathlib import Path

@@ -46,7 +46,7 @@ def test_other_publishers_are_named_and_refused(tmp_path: Path) -> None:
 
 
 def test_driver_receives_deadline_and_liveliness_events(tmp_path: Path) -> None:
-    """QoS deadlines detect it. A publisher of joint_states without messages is reported."""
+    """QoS deadlines detect missing commands. A publisher of joint_states without messages is reported."""
     missed: list[Any] = []
     with Graph(tmp_path) as graph:
         node = graph.start(NODE, {**ANYWHERE, "state_timeout": 0.5})

@@ -189,7 +189,7 @@ def _activate(robot: Robot) -> bool:
 
 
 def test_wrong_efforts_prevent_activation(robot: Robot) -> None:
-    """They prevent the activation; if no state was received before, the first one deactivates the node."""
+    """Wrong efforts prevent the activation; if no state was received before, the first one deactivates the node."""
     robot.begin(Q)
     wrong = gravity(Q) * (1.0, -1.0)
     _inactive(robot, wrong)

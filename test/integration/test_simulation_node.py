@@ -131,7 +131,7 @@ def test_external_wrench(paused: Simulation) -> None:
 
 
 def test_invalid_commands_and_wrenches(paused: Simulation) -> None:
-    """They are counted and do not release the brakes; one per second is logged with the culprit."""
+    """Invalid messages are counted and do not release the brakes; one per second is logged with the culprit."""
     graph, log = paused.graph, paused.log_from_now()
     before = paused.statuses[-1].number("refused")
     paused.push("hand", (1.0,) * 6)
