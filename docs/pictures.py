@@ -1,4 +1,4 @@
-"""Makes the pictures of `robot_dynamics view` for docs: `make pictures`, a few minutes.
+"""Make the pictures of `robot_dynamics view` for docs: `make pictures`, a few minutes.
 
 A demo run is recorded, shown in headless Chromium, and photographed step by step.
 """
@@ -38,7 +38,7 @@ FRAME = 160  # ms
 
 
 def main() -> None:
-    """Make all pictures, or say what is missing."""
+    """Make all pictures; exit with a message if a program is missing."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--bag", type=Path, help="a recording of the robot panda (default: the demo's law pd, run anew)"
@@ -66,7 +66,7 @@ def _record(folder: Path) -> Path:
 
 
 def _moving(browser: Any, bag: Path, output: Path) -> None:
-    """The arm, and where it should be, along a recording."""
+    """Make the pictures of a recording, with the actual and the desired arm."""
     model, urdf = _robot("panda")
     topic = "/joint_states"
     recording, notes = read_motion(bag, topic, model)
@@ -86,7 +86,7 @@ def _moving(browser: Any, bag: Path, output: Path) -> None:
 
 
 def _still(browser: Any, robot: str, output: Path) -> None:
-    """A robot in the middle of its range."""
+    """Make the picture of a robot in the middle of its range."""
     model, urdf = _robot(robot)
     viewer, _ = pose_view(model, urdf.read_bytes(), urdf.parent, ADDRESS)
     with _page(browser, viewer) as page:

@@ -25,7 +25,7 @@ def test_files_of_the_source_tree_are_found() -> None:
 
 
 @pytest.mark.parametrize("name", ["pandaa.urdf", "panda", "", "../urdf/panda.urdf", "*"])
-def test_a_name_that_is_not_there_is_refused(name: str) -> None:
+def test_missing_name_is_refused(name: str) -> None:
     with pytest.raises(RobotDynamicsError) as error:
         resources.find_resource("urdf", name)
     assert repr(name) in str(error.value)

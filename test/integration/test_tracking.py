@@ -52,7 +52,7 @@ def test_computed_torque_tracks_far_better_than_pd(demo: tuple[Path, str]) -> No
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_the_bag_holds_the_run(law: str, demo: tuple[Path, str]) -> None:
+def test_bag_contains_the_run(law: str, demo: tuple[Path, str]) -> None:
     bag = demo[0] / law / "bag"
     with AnyReader([bag], default_typestore=get_typestore(Stores.LATEST)) as reader:
         assert {connection.topic: connection.msgtype for connection in reader.connections} == TOPICS
@@ -69,14 +69,14 @@ def test_the_bag_holds_the_run(law: str, demo: tuple[Path, str]) -> None:
     assert len(trajectory.joint_names) == 7
 
 
-def test_table_and_picture(demo: tuple[Path, str]) -> None:
+def test_demo_prints_the_ratio_and_saves_the_plot(demo: tuple[Path, str]) -> None:
     found = re.search(r"computed_torque tracks ([\d.]+) times better than pd", demo[1])
     assert found and float(found[1]) > 10
     height, width = imread(demo[0] / "tracking.png").shape[:2]
     assert 600 < height < 5000 and 800 < width < 5000
 
 
-def test_nothing_is_left_behind(demo: tuple[Path, str]) -> None:
+def test_no_processes_or_errors_remain(demo: tuple[Path, str]) -> None:
     """Every process of the demo has its output folder in its command line."""
     assert processes_with(str(demo[0])) == []
     for log in demo[0].rglob("*_node.log"):
