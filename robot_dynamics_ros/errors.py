@@ -52,5 +52,5 @@ class BagWarning(UserWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with the most similar known name, for the end of a cure; empty if none is similar."""
+    """Return "; did you mean ...?", the end of a cure, with the most similar known name; empty if none is similar."""
     return "".join(f"; did you mean {close}?" for close in get_close_matches(name, list(known), n=1))
