@@ -73,7 +73,7 @@ def test_errors_name_the_culprit(
 
 
 @pytest.mark.parametrize("line", ["demo", "play bag", "view planar_2r --live"])
-def test_without_ros_commands_that_start_nodes_name_it(
+def test_commands_that_start_nodes_report_that_ros_is_missing(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(processes, "find_spec", lambda name: None)
