@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 
-_ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of the package robot_descriptions"
+_ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of robot_descriptions"
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
 
 
@@ -117,7 +118,7 @@ def _completions(prefix: str, **_: Any) -> list[str]:
     """Return the names and files that complete a robot argument in a shell."""
     files = import_module("argcomplete").FilesCompleter()(prefix)
     known = [*(name for name in robot_names() if name.startswith(prefix)), *files]
-    return known or [name for name in _descriptions() if name.startswith(prefix)]
+    return known or [name for name, has_urdf in _described().items() if has_urdf and name.startswith(prefix)]
 
 
 def _add_robot_files(parser: argparse.ArgumentParser) -> None:
@@ -155,12 +156,12 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
         path = robot_urdf(name)
         if dynamics is None and (own := robot_dynamics_file(name)) is not None:
             dynamics = str(own)
-    elif not path.exists():
+    elif not os.path.exists(name):  # unlike Path.exists, False for a name that is too long
         path = _described_urdf(name)
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise RobotDynamicsError(f"{name}: {error.strerror}. Cure: give {_ROBOTS}") from None
+        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: give {_ROBOTS}") from None
     if path.suffix == SUFFIX:
         text = expand_xacro(path, xacro_arguments)
     elif xacro_arguments:
@@ -168,13 +169,13 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
     return RobotSource(str(path), text, None if dynamics == "none" else dynamics)
 
 
-def _descriptions() -> Mapping[str, Any]:
-    """Return the table of the package robot_descriptions, by name; empty if it is not installed."""
+def _described() -> dict[str, bool]:
+    """Return the names of the package robot_descriptions, True if they have a URDF; empty if it is not installed."""
     try:
-        table: Mapping[str, Any] = import_module("robot_descriptions").DESCRIPTIONS
+        table = import_module("robot_descriptions").DESCRIPTIONS
     except ImportError:
         return {}
-    return table
+    return {name: description.has_urdf for name, description in table.items()}
 
 
 def _described_urdf(name: str) -> Path:
@@ -182,12 +183,9 @@ def _described_urdf(name: str) -> Path:
 
     Raises RobotDynamicsError for an unknown name, and if the repository cannot be cloned or its xacro file expanded.
     """
-    table, known = _descriptions(), robot_names()
-    if name not in table or not table[name].has_urdf:
-        problem = "robot_descriptions has no URDF of it" if name in table else "neither a known robot nor a file"
-        more = "" if table else "; more names by pip install 'robot_dynamics_ros[robots]'"
-        similar = did_you_mean(name, [*known, *(other for other in table if table[other].has_urdf)])
-        raise RobotDynamicsError(f"{name}: {problem}. Cure: give {_ROBOTS}{more}{similar}")
+    described = _described()
+    if not described.get(name):
+        raise RobotDynamicsError(_unknown(name, described))
     print(f"note: {name} is from robot_descriptions, which downloads it at the first use", file=sys.stderr)
     output = io.StringIO()
     try:
@@ -199,6 +197,20 @@ def _described_urdf(name: str) -> Path:
             f"use, and see python -m robot_descriptions pull {name}"
         ) from None
     return Path(output.getvalue().splitlines()[-1])  # earlier lines are the progress of the download
+
+
+def _unknown(name: str, described: Mapping[str, bool]) -> str:
+    """Return the error of a robot argument that is neither a file nor a known name with a URDF."""
+    path, known = Path(name), [*robot_names(), *(other for other, has_urdf in described.items() if has_urdf)]
+    if path.suffix:
+        return f"{name}: no such file. Cure: correct the path" + did_you_mean(
+            name, map(str, path.parent.glob(f"*{path.suffix}"))
+        )
+    problem = "robot_descriptions has no URDF of it" if name in described else "neither a known robot nor a file"
+    cure = f"give {_ROBOTS}"
+    if name.endswith("_description") and not described:
+        cure += ", which is not installed: pip install 'robot_dynamics_ros[robots]'"
+    return f"{name}: {problem}. Cure: {cure}{did_you_mean(name, known)}"
 
 
 def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = None) -> RobotSource:

@@ -26,6 +26,7 @@ ERRORS = [
     ("identify bag -o new.yaml --holdout=-0.1", "--holdout"),
     ("identify bag -o new.yaml --holdout 0.95", "--holdout"),
     ("inspect nosuch", "nosuch"),
+    ("inspect elbo.yaml", "mean elbow.yaml?"),
     ("inspect pandda", "mean panda?"),
     ("inspect panda --equations", "7 joints of panda"),
     ("inspect panda --joints nosuch", "nosuch"),
