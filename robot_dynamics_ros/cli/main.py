@@ -70,10 +70,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         exit_process(128 + signal.SIGPIPE)
 
 
-def _command(words: Sequence[str]) -> str:
-    return next((word for word in words if word in COMMANDS), "")
-
-
 def command_parser(chosen: str) -> argparse.ArgumentParser:
     """Return the parser; only the chosen subcommand has its arguments, so that only its module is imported."""
     parser = argparse.ArgumentParser(
@@ -88,6 +84,10 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
             getattr(module, f"add_{suffix}")(command)
             command.set_defaults(run=getattr(module, f"run_{suffix}"))
     return parser
+
+
+def _command(words: Sequence[str]) -> str:
+    return next((word for word in words if word in COMMANDS), "")
 
 
 if __name__ == "__main__":
