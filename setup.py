@@ -33,6 +33,7 @@ REPORT = ["plotly"]
 EQUATIONS = ["sympy"]
 VIEW = ["viser>=1.1", "yourdfpy"]
 XACRO = ["xacro"]
+ROBOTS = ["robot_descriptions>=1.23", "xacrodoc"]
 DEMO = [*ROS, "matplotlib"]
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
@@ -41,6 +42,7 @@ TEST = [
     *EQUATIONS,
     *VIEW,
     *XACRO,
+    *ROBOTS,
     "catkin-pkg",
     "colcon-common-extensions",
     "example-robot-data",
@@ -94,6 +96,7 @@ setup(
     zip_safe=False,
     # Ubuntu 22.04's versions, but for rosbags, which it does not have.
     install_requires=[
+        "argcomplete>=1.8.1",
         "numpy>=1.21.5",
         "scipy>=1.8.0",
         "numba>=0.55.1",
@@ -108,6 +111,7 @@ setup(
         "equations": EQUATIONS,
         "view": VIEW,
         "xacro": XACRO,
+        "robots": ROBOTS,
         "demo": DEMO,
         "test": TEST,
         "lint": LINT,

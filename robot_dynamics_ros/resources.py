@@ -7,7 +7,7 @@ build` (also merged or with --symlink-install). ROS is not needed.
 from functools import cache
 from pathlib import Path
 
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean
 
 _PACKAGE = "robot_dynamics_ros"
 _SUFFIXES = {"urdf": (".urdf",), "config": (".yaml", ".xml"), "launch": (".launch.py",), "rviz": (".rviz",)}
@@ -58,7 +58,7 @@ def find_resource(kind: str, name: str) -> Path:
     if name not in existing:
         raise RobotDynamicsError(
             f"{_PACKAGE} has no {kind} file {name!r} in {share_directory() / kind}. "
-            f"Cure: use one of {', '.join(existing) or 'no files, since there are none'}"
+            f"Cure: use one of {', '.join(existing)}{did_you_mean(name, existing)}"
         )
     return share_directory() / kind / name
 
@@ -81,7 +81,9 @@ def robot_urdf(name: str) -> Path:
     """
     robots = robot_names()
     if name not in robots:
-        raise RobotDynamicsError(f"{_PACKAGE} has no robot {name!r}. Cure: use one of {', '.join(robots)}")
+        raise RobotDynamicsError(
+            f"{_PACKAGE} has no robot {name!r}. Cure: use one of {', '.join(robots)}{did_you_mean(name, robots)}"
+        )
     return share_directory() / "urdf" / f"{name}.urdf"
 
 

@@ -78,13 +78,13 @@ def add_cutoff(parser: argparse.ArgumentParser) -> None:
 
 
 def add_effort(parser: argparse.ArgumentParser) -> None:
-    """Add --effort-delay, in s, and --drive-gains, see ``drive_gains``."""
+    """Add --effort-delay (s) and --drive-gains, which ``drive_gains`` reads."""
     parser.add_argument(
         "--effort-delay",
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="by which the effort is behind position and velocity; it is shifted by that (default: 0)",
+        help="delay of the effort relative to position and velocity, which is removed (default: 0)",
     )
     parser.add_argument(
         "--drive-gains",
@@ -93,12 +93,12 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="[JOINT=]GAIN",
-        help="Nm or N per recorded unit of effort, as of currents or before the gear: of a joint, or of all others",
+        help="Nm or N per recorded unit of effort, as for currents: of one joint, or of all others",
     )
 
 
 def drive_gains(arguments: argparse.Namespace, joint_names: Sequence[str]) -> dict[str, float]:
-    """Return the gain of each joint by --drive-gains, of those that it does not name only where it has one for all."""
+    """Return the gains of --drive-gains by joint; a gain without a joint applies to all others."""
     given = dict(arguments.drive_gains)
     if "" in given:
         common = given.pop("")

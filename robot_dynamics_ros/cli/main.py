@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import warnings
@@ -12,7 +13,7 @@ from typing import NoReturn
 
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.background import exit_process
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean
 
 COMMANDS = {
     "demo": ("demo", "compare control laws on a simulated arm, over real DDS", "--robot panda"),
@@ -21,10 +22,10 @@ COMMANDS = {
         "print a robot's model: joints, limits, masses, friction, equations",
         "planar_2r --state 0 0.5",
     ),
-    "simulate": ("offline", "simulate controller and arm in one process, without ROS", "panda --law pd -o run"),
+    "simulate": ("offline", "simulate controller and arm in one process, without ROS", "panda --law pd -o my_bag"),
     "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
     "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),
-    "compare": ("bags", "compare two bags, message by message", "my_bag replayed --atol 1e-9"),
+    "compare": ("bags", "compare two bags, message by message", "my_bag replayed --common"),
     "report": ("bags", "write a bag as an HTML page: tracking, torque, timing, faults", "my_bag -o report.html"),
     "view": ("bags", "show a robot in a browser: a pose, a recording, or live", "panda my_bag"),
     "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
@@ -38,9 +39,20 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand and return its exit code; an error of this package is one line on stderr and exit code 1."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for the words that can follow
+        import argcomplete
+
+        argcomplete.autocomplete(command_parser(_command(os.environ["COMP_LINE"].split())))
     line = sys.argv[1:] if argv is None else argv
-    chosen = next((word for word in line if word in COMMANDS), "")
-    arguments = command_parser(chosen).parse_args(line)
+    parser = command_parser(_command(line))
+    if not line:
+        parser.print_help()
+        return 0
+    if line[0] not in COMMANDS and not line[0].startswith("-"):
+        parser.error(
+            f"unknown command {line[0]!r}. Cure: give one of {', '.join(COMMANDS)}{did_you_mean(line[0], COMMANDS)}"
+        )
+    arguments = parser.parse_args(line)
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"  # without file and line
     # SIGTERM raises KeyboardInterrupt too, so that child processes are ended.
     for number in (signal.SIGINT, signal.SIGTERM):  # background jobs of shells start with SIGINT ignored
@@ -82,6 +94,10 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
             getattr(module, f"add_{suffix}")(command)
             command.set_defaults(run=getattr(module, f"run_{suffix}"))
     return parser
+
+
+def _command(words: Sequence[str]) -> str:
+    return next((word for word in words if word in COMMANDS), "")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
-from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.errors import RobotModelError, did_you_mean
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
 from robot_dynamics_ros.model.urdf import MOVABLE, Description
 
@@ -141,7 +141,9 @@ def _references(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
 
 
 def _no_joint(description: Description, where: str, name: str, known: Iterable[str]) -> str:
-    return f'{where}: {description.source} has no movable joint "{name}". Cure: use one of {", ".join(known)}'
+    names = list(known)
+    cure = f"use one of {', '.join(names)}{did_you_mean(name, names)}"
+    return f'{where}: {description.source} has no movable joint "{name}". Cure: {cure}'
 
 
 def _checked_locked(
