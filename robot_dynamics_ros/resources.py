@@ -93,5 +93,10 @@ def robot_dynamics_file(name: str) -> Path | None:
     Raises RobotDynamicsError for an unknown robot. The message lists the available ones.
     """
     robot_urdf(name)
-    path = share_directory() / "config" / f"{name}.dynamics.yaml"
-    return path if path.is_file() else None
+    return named_dynamics_file(name)
+
+
+def named_dynamics_file(name: str) -> Path | None:
+    """Return the path of the installed dynamics file config/<name>.dynamics.yaml, or None if there is none."""
+    file = f"{name}.dynamics.yaml"
+    return find_resource("config", file) if file in _names("config") else None

@@ -62,5 +62,7 @@ def test_robots_by_name() -> None:
         assert (model.friction_parameters == loaded.friction_parameters).all()
     panda, coulomb = RobotModel.shipped("panda"), RobotModel.shipped("panda", dynamics="panda_coulomb")
     assert (panda.friction_parameters != coulomb.friction_parameters).any()
+    assert resources.named_dynamics_file("panda_coulomb") == ROOT / "config" / "panda_coulomb.dynamics.yaml"
+    assert resources.named_dynamics_file("none") is None
     with pytest.raises(RobotDynamicsError, match="pandaa"):
         RobotModel.shipped("panda", dynamics="pandaa")

@@ -22,7 +22,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, Robot
 from robot_dynamics_ros.launching import SUFFIX, expand_xacro
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.resources import named_dynamics_file, robot_dynamics_file, robot_names, robot_urdf
 
 _ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of robot_descriptions"
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
@@ -124,8 +124,9 @@ def _completions(prefix: str, **_: Any) -> list[str]:
 def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dynamics",
+        type=dynamics_file,
         metavar="FILE",
-        help='dynamics file (default: that of the bag or of the robot NAME; "none": no dynamics file)',
+        help='dynamics file, or the name of an installed one, such as panda_coulomb (default: that of the bag or of the robot NAME; "none": no dynamics file)',
     )
     parser.add_argument(
         "--gravity",
@@ -143,6 +144,11 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
         metavar="NAME:=VALUE",
         help="arguments of a xacro file; needs xacro",
     )
+
+
+def dynamics_file(text: str) -> str:
+    """Return ``text``, or the path of the installed dynamics file if it is the name of one and no file is called so."""
+    return text if os.path.exists(text) else str(named_dynamics_file(text) or text)
 
 
 def named_robot(arguments: argparse.Namespace) -> RobotSource:
