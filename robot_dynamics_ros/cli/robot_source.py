@@ -126,7 +126,8 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
         "--dynamics",
         type=dynamics_file,
         metavar="FILE",
-        help='dynamics file, or the name of an installed one, such as panda_coulomb (default: that of the bag or of the robot NAME; "none": no dynamics file)',
+        help="dynamics file, or the name of an installed one such as panda_coulomb (default: that of the bag or of the "
+        'robot NAME; "none": no dynamics file)',
     )
     parser.add_argument(
         "--gravity",
