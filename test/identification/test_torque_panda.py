@@ -1,4 +1,4 @@
-"""A real Panda's exciting trajectory, where it was downloaded, against Pinocchio with the friction of Gaz et al."""
+"""A real Panda's exciting trajectory, against Pinocchio with the friction of Gaz et al."""
 
 import dataclasses
 import re
