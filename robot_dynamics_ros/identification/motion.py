@@ -27,6 +27,8 @@ _JITTER = 0.05  # sampling periods that a message may be off an even grid
 _HOLE = 5.0  # sampling periods without a message that are bridged
 _STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)  # first derivative, error (w dt)^4 / 30
 _REACH = len(_STENCIL) // 2
+_LOCKED = 100_000_000  # ns without any effort at rest, from which on brakes hold the robot
+_STANDSTILL = 1e-3  # rad or m that a joint at rest may move meanwhile
 _RESTART = 1_000_000_000  # ns backwards that are a clock set anew, not messages that overtook each other
 _PAUSE = 60_000_000_000  # ns put in place of such a step
 
@@ -119,7 +121,8 @@ def recorded_motion(
 ) -> RecordedMotion:
     """Return the motion and the measured torque of a recording, filtered and evenly sampled.
 
-    Messages with NaN, without a stamp, or whose stamp does not come after the last are left out. What is left is cut
+    Messages with NaN, without a stamp, or whose stamp does not come after the last are left out, and so are those of a
+    robot at rest whose efforts are all exactly 0 for 0.1 s or more: brakes hold it. What is left is cut
     where the time between two messages exceeds five periods, so that no filter and no derivative runs across a
     gap; smaller holes and uneven stamps are evened by linear interpolation. Velocity where none was recorded is the
     derivative of the position; derivatives are five-point central differences. Each stretch loses one and a half
@@ -356,6 +359,13 @@ def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple
     elif not (stamps[1:] > 0).all():  # a simulated clock may start at 0
         _warn(f"{np.count_nonzero(stamps[1:] <= 0)} messages have no stamp; they are left out")
         keep[1:] &= stamps[1:] > 0
+    locked = _locked(series, stamps)
+    if locked.any():
+        _warn(
+            f"{np.count_nonzero(locked)} messages have effort 0 in all joints at rest, as if brakes hold the robot; "
+            "they are left out"
+        )
+        keep &= ~locked
     rows = np.flatnonzero(keep)
     if not len(rows):
         return np.empty(0, dtype=np.int64), rows
@@ -364,6 +374,17 @@ def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple
     if not later.all():
         _warn(f"{np.count_nonzero(~later)} messages are not stamped after the one before; they are left out")
     return stamps[later] - stamps[0], rows[later]
+
+
+def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return True (m,) for messages of a robot at rest that measures no effort, as behind closed brakes."""
+    zero = np.asarray((series.effort == 0.0).all(axis=1))
+    locked = np.zeros(len(zero), dtype=np.bool_)
+    ends = np.flatnonzero(np.diff(zero, prepend=False, append=False)).reshape(-1, 2)
+    for first, last in ends.tolist():
+        lasts = stamps[last - 1] - stamps[first] >= _LOCKED
+        locked[first:last] = lasts and (np.ptp(series.position[first:last], axis=0) < _STANDSTILL).all()
+    return locked
 
 
 def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
