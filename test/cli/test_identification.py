@@ -95,7 +95,7 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert f"panda_joint2 Nm {measured:.3f} " in out
 
 
-def test_the_example_shows_that_the_hand_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_finds_the_missing_gripper(capsys: pytest.CaptureFixture[str]) -> None:
     """The model has a hand of 0.73 kg; the command that it prints gives the same result."""
     run("torque", "--example")
     command, _, result = capsys.readouterr().out.partition("\n")[2].partition("\n")
