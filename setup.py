@@ -92,6 +92,7 @@ setup(
         (f"{SHARE}/config", sorted(glob("config/*.yaml")) + ["config/sros2_policies.xml"]),
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
         (f"{SHARE}/rviz", sorted(glob("rviz/*.rviz"))),
+        (f"{SHARE}/recordings", sorted(glob("recordings/*"))),
     ],
     zip_safe=False,
     # Ubuntu 22.04's versions, but for rosbags, which it does not have.

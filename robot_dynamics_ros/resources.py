@@ -1,4 +1,4 @@
-"""Robots, settings and launch files that this package installs.
+"""Robots, settings, launch files and recordings that this package installs.
 
 Files are found in a source tree, after `pip install` (into an environment, with --user or --target) and after `colcon
 build` (also merged or with --symlink-install). ROS is not needed.
@@ -10,7 +10,13 @@ from pathlib import Path
 from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean
 
 _PACKAGE = "robot_dynamics_ros"
-_SUFFIXES = {"urdf": (".urdf",), "config": (".yaml", ".xml"), "launch": (".launch.py",), "rviz": (".rviz",)}
+_SUFFIXES = {
+    "urdf": (".urdf",),
+    "config": (".yaml", ".xml"),
+    "launch": (".launch.py",),
+    "rviz": (".rviz",),
+    "recordings": (".mcap", ".license.txt"),
+}
 
 
 @cache
@@ -45,7 +51,7 @@ def find_resource(kind: str, name: str) -> Path:
     Parameters
     ----------
     kind
-        "urdf", "config", "launch" or "rviz".
+        "urdf", "config", "launch", "rviz" or "recordings".
     name
         File name with its suffix, such as "panda.urdf".
 

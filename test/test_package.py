@@ -123,7 +123,7 @@ def test_package_xml_and_setup_agree(manifest: Package, setup: dict[str, Any]) -
 
 def test_every_module_and_resource_is_installed(setup: dict[str, Any]) -> None:
     assert {".".join(path.parent.relative_to(ROOT).parts) for path in SOURCES} == set(setup["packages"])
-    for kind in ("urdf", "config", "launch", "rviz"):
+    for kind in ("urdf", "config", "launch", "rviz", "recordings"):
         installed = dict(setup["data_files"])[f"share/{PACKAGE}/{kind}"]
         present = [f"{kind}/{path.name}" for path in (ROOT / kind).iterdir() if path.name != "__pycache__"]
         assert sorted(installed) == sorted(present) != []

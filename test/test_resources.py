@@ -19,7 +19,7 @@ def test_files_of_the_source_tree_are_found() -> None:
     for name in resources.robot_names():
         assert resources.robot_urdf(name) == ROOT / "urdf" / f"{name}.urdf"
     assert resources.robot_dynamics_file("panda") == ROOT / "config" / "panda.dynamics.yaml"
-    for kind in ("urdf", "config", "launch"):
+    for kind in ("urdf", "config", "launch", "recordings"):
         for path in (ROOT / kind).glob("*.*"):
             assert resources.find_resource(kind, path.name) == path
 

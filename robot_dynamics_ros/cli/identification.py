@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +16,6 @@ import yaml
 
 from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.cli.command_line import (
-    add_bag,
     add_cutoff,
     add_effort,
     add_joint_states,
@@ -48,6 +48,7 @@ from robot_dynamics_ros.identification.motion import (
 )
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import load_yaml
+from robot_dynamics_ros.resources import find_resource
 
 _SAMPLES = 1000  # of an exciting trajectory, for the table
 _POINTS = 40.0  # of an exciting trajectory in each period of the highest harmonic
@@ -157,7 +158,13 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
         "differ: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction of "
         "gravity, signs, order, units, a delay of the effort."
     )
-    add_bag(parser)
+    recording = parser.add_mutually_exclusive_group(required=True)
+    recording.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
+    recording.add_argument(
+        "--example",
+        action="store_true",
+        help="read an installed recording of a real Panda instead; default robot: a Panda with its hand",
+    )
     add_joint_states(parser)
     add_robot(parser)
     add_cutoff(parser)
@@ -167,6 +174,8 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
 
 def run_torque(arguments: argparse.Namespace) -> None:
     """Print the table and the hints; RobotDynamicsError for a bag or a robot that cannot be read or does not fit."""
+    if arguments.example:
+        _use_example(arguments)
     check_output(arguments, arguments.output)
     series = read_series(arguments.bag, arguments)
     model = load_robot(arguments, arguments.bag)
@@ -196,6 +205,19 @@ def run_torque(arguments: argparse.Namespace) -> None:
         print(wrapped(f"hint: {cause}"))
     if not causes:
         print("hints: none; no likely cause explains the residual")
+
+
+def _use_example(arguments: argparse.Namespace) -> None:
+    """Set BAG to the installed recording, and --rename, --robot and --dynamics where they are not given."""
+    arguments.bag = find_resource("recordings", "panda_exciting_trajectory.mcap")
+    arguments.rename = arguments.rename or [("fer_", "panda_")]
+    if arguments.robot is None:
+        arguments.robot = "panda"
+        arguments.dynamics = arguments.dynamics or str(find_resource("config", "panda_hand.dynamics.yaml"))
+    dynamics = ["--dynamics", arguments.dynamics] if arguments.dynamics else []
+    renamed = [f"{old}={new}" for old, new in arguments.rename]
+    words = ["torque", str(arguments.bag), "--robot", arguments.robot, *dynamics, "--rename", *renamed]
+    print(f"example: a recording of a real Panda. The same command:\nrobot_dynamics {shlex.join(words)}\n")
 
 
 def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:

@@ -27,6 +27,8 @@ _JITTER = 0.05  # sampling periods that a stamp may deviate from an even grid
 _MAX_HOLE = 5.0  # sampling periods without a message that are interpolated
 _STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)  # first derivative, error (w dt)^4 / 30
 _REACH = len(_STENCIL) // 2
+_LOCKED = 100_000_000  # ns without effort and motion, from which on brakes hold the robot
+_STANDSTILL = 1e-3  # rad or m that a joint may move meanwhile
 _RESTART = 1_000_000_000  # ns; a larger step backwards is a clock that was reset, not messages out of order
 _PAUSE = 60_000_000_000  # ns that replace such a step
 
@@ -124,7 +126,8 @@ def recorded_motion(
 ) -> RecordedMotion:
     """Filter a recording, differentiate it, and sample it evenly.
 
-    Messages with NaN, without a stamp, or with a stamp not after the previous one are left out. The rest is divided
+    Messages with NaN, without a stamp, or with a stamp not after the previous one are left out, and so are those of a
+    robot at rest whose efforts are all exactly 0 for 0.1 s or more: brakes hold it. The rest is divided
     where two messages are more than five periods apart, so that no filter crosses a gap; shorter holes and jitter are
     removed by linear interpolation. Accelerations, and velocities that were not recorded, are five-point central
     differences. At both ends of each stretch one and a half periods of the cutoff are dropped; then 20 samples for each
@@ -359,6 +362,13 @@ def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple
     elif not (stamps[1:] > 0).all():  # a simulated clock may start at 0
         _warn(f"{np.count_nonzero(stamps[1:] <= 0)} messages have no stamp; they are left out")
         keep[1:] &= stamps[1:] > 0
+    locked = _locked(series, stamps)
+    if locked.any():
+        _warn(
+            f"{np.count_nonzero(locked)} messages have effort 0 in all joints at rest, as if brakes hold the robot; "
+            "they are left out"
+        )
+        keep &= ~locked
     rows = np.flatnonzero(keep)
     if not len(rows):
         return np.empty(0, dtype=np.int64), rows
@@ -367,6 +377,17 @@ def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple
     if not later.all():
         _warn(f"{np.count_nonzero(~later)} messages are not stamped after the one before; they are left out")
     return stamps[later] - stamps[0], rows[later]
+
+
+def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return True (m,) for messages of a robot at rest that measures no effort, as behind closed brakes."""
+    zero = np.asarray((series.effort == 0.0).all(axis=1))
+    locked = np.zeros(len(zero), dtype=np.bool_)
+    ends = np.flatnonzero(np.diff(zero, prepend=False, append=False)).reshape(-1, 2)
+    for first, last in ends.tolist():
+        lasts = stamps[last - 1] - stamps[first] >= _LOCKED
+        locked[first:last] = lasts and (np.ptp(series.position[first:last], axis=0) < _STANDSTILL).all()
+    return locked
 
 
 def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:

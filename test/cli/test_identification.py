@@ -1,6 +1,7 @@
 """robot_dynamics excite, torque and identify: exciting trajectory, analysis of recorded torques, and dynamics file."""
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,20 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     np.testing.assert_allclose(parts, column["panda_joint2.measured"], atol=1e-6)
     measured = np.sqrt(np.mean(column["panda_joint2.measured"] ** 2))
     assert f"panda_joint2 Nm {measured:.3f} " in out
+
+
+def test_the_example_finds_the_missing_gripper(capsys: pytest.CaptureFixture[str]) -> None:
+    """The model has a hand of 0.73 kg; the command that it prints gives the same result."""
+    run("torque", "--example")
+    command, _, result = capsys.readouterr().out.partition("\n")[2].partition("\n")
+    hint = " ".join(result.split())
+    found = re.search(r"the robot does not: (\S+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\]", hint)
+    assert found is not None
+    mass, *center = (float(number) for number in found.groups())
+    assert mass == pytest.approx(0.73, abs=0.1)
+    np.testing.assert_allclose(center, [-0.007, 0.007, 0.137], atol=0.02)
+    run(*shlex.split(command)[1:])
+    assert capsys.readouterr().out.strip() == result.strip()
 
 
 def test_effort_in_other_units_is_read(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

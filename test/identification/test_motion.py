@@ -64,6 +64,21 @@ def test_invalid_gains_and_delays_are_refused(options: dict[str, Any]) -> None:
         recorded_motion(recording(even()), DEFAULT, **options)
 
 
+@pytest.mark.parametrize(("amplitude", "left_out"), [(0.0, True), (0.8, False)], ids=["at rest", "moving"])
+def test_efforts_of_a_robot_held_by_brakes_are_left_out(amplitude: float, left_out: bool) -> None:
+    """0.4 s without effort at the beginning; a robot that moves without effort is a measurement."""
+    series = recording(even())
+    position, effort = series.position.copy(), series.effort + 5.0
+    position[:40] *= amplitude
+    effort[:40] = 0.0
+    series = dataclasses.replace(series, position=position, effort=effort)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always", BagWarning)
+        motion = recorded_motion(series, Smoothing(0.0))
+    assert any("40 messages" in str(note.message) for note in notes) == left_out
+    assert (motion.tau.min() > 1.0) == left_out
+
+
 def stretches(motion: RecordedMotion) -> int:
     steps = np.diff(motion.time)
     return 1 + int(np.count_nonzero(steps > 1.5 * np.median(steps)))
