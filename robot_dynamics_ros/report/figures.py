@@ -20,6 +20,8 @@ _Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative he
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
 _FAULT, _GRID = "#d64545", "#e4e7eb"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
+_JOINT_COLOURS = (ACTUAL, ERROR, RESIDUAL, "#3f9142", "#b7791f", "#97266d", "#2b6cb0", "#718096")
+_DASHES = ("solid", "dash", "dot")
 _SENDER_COLOURS = (ACTUAL, RESIDUAL, ERROR, DESIRED)
 _POINTS = 2000  # per trace
 _BINS = 80
@@ -55,12 +57,12 @@ def _array(values: NDArray[Any], kind: str = "f4") -> dict[str, str]:
     return {"dtype": kind, "bdata": base64.b64encode(data).decode()}
 
 
-def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid", **style: Any) -> Figure:
+def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid") -> Figure:
     """Return the trace of a signal (m,) over time (m,), s."""
     kept = extremes(values, _POINTS)
     line = {"color": color, "width": 1.3, "dash": dash}
     x, y = _array(time[kept], "f8"), _array(values[kept])
-    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line, **style}
+    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line}
 
 
 def _measured_and_commanded(recording: Recording, joint: str, field: str, names: tuple[str, str]) -> list[Figure]:
@@ -77,20 +79,36 @@ def _measured_and_commanded(recording: Recording, joint: str, field: str, names:
 def joint_figure(
     recording: Recording, joint: str, tracking: TrackingErrors | None, fault_times: Array
 ) -> Figure | None:
-    """Return position, tracking error, torque and residual of a joint over time; None if there are no data.
+    """Return position, velocity, tracking error, torque and residual of a joint over time; None if there are no data.
 
     ``fault_times`` (k,), s, get vertical lines.
     """
-    metres = recording.sliding(joint)
+    unit = "m" if recording.sliding(joint) else "rad"
     rows: list[_Row] = []
-    if motion := _measured_and_commanded(recording, joint, "position", ("actual", "desired")):
-        rows.append((f"position, {'m' if metres else 'rad'}", 1.2, motion, None))
+    for field, rate in (("position", ""), ("velocity", "/s")):
+        if motion := _measured_and_commanded(recording, joint, field, ("actual", "desired")):
+            rows.append((f"{field}, {unit}{rate}", 1.2, motion, None))
     if tracking is not None and joint in tracking.joint_names:
         error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
         if np.isfinite(error).any():
             trace = _line("tracking error", tracking.time, error, ERROR)
-            rows.append((f"error, {'mm' if metres else 'mrad'}", 0.9, [trace], None))
+            rows.append((f"error, m{unit}", 0.9, [trace], None))
     rows += _torque_rows(recording, joint)
+    return _stacked(rows, _time_axis(recording), _fault_lines(fault_times)) if rows else None
+
+
+def error_figure(recording: Recording, tracking: TrackingErrors, fault_times: Array) -> Figure | None:
+    """Return the tracking errors of all joints over time; None if there are none.
+
+    ``fault_times`` (k,), s, get vertical lines.
+    """
+    units: dict[str, list[Figure]] = {}
+    for k, (joint, error) in enumerate(zip(tracking.joint_names, 1e3 * tracking.error.T, strict=True)):
+        if np.isfinite(error).any():
+            traces = units.setdefault("mm" if recording.sliding(joint) else "mrad", [])
+            color, dash = _JOINT_COLOURS[k % len(_JOINT_COLOURS)], _DASHES[k // len(_JOINT_COLOURS) % len(_DASHES)]
+            traces.append(_line(escape(joint), tracking.time, error, color, dash))
+    rows: list[_Row] = [(f"error, {unit}", 1.4, traces, None) for unit, traces in units.items()]
     return _stacked(rows, _time_axis(recording), _fault_lines(fault_times)) if rows else None
 
 
@@ -107,7 +125,7 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         span = np.array(recording.time_span())
         for sign in (1.0, -1.0):
             level = np.full(2, sign * limit)
-            torque.append(_line("effort limit", span, level, LIMIT, dash="dot", showlegend=sign > 0.0))
+            torque.append(_line("effort limit", span, level, LIMIT, dash="dot"))
     rows: list[_Row] = [(f"torque, {unit}", 1.2, torque, limits)] if torque else []
     analysis = recording.analysis
     if recording.state is not None and analysis is not None and joint in analysis.motion.joint_names:
@@ -123,7 +141,7 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
 
 
 def _stacked(rows: Sequence[_Row], time_axis: Figure, shapes: list[Figure]) -> Figure:
-    """Return a figure of plots one below the other, with a common time axis."""
+    """Return a figure of plots one below the other, with a common time axis and one legend entry for each name."""
     total = sum(height for _, height, _, _ in rows)
     gap = 0.045
     layout = _layout(88 + 150.0 * total)
@@ -133,7 +151,10 @@ def _stacked(rows: Sequence[_Row], time_axis: Figure, shapes: list[Figure]) -> F
         number = str(k + 1) if k else ""
         bottom = max(0.0, top - (1.0 - gap * (len(rows) - 1)) * height / total)
         layout[f"yaxis{number}"] = _axis(title, domain=[bottom, top], **({"range": limits} if limits else {}))
-        data += [{**trace, "xaxis": "x", "yaxis": f"y{number}"} for trace in traces]
+        for trace in traces:
+            new = trace["name"] not in (other["name"] for other in data)
+            group = {"legendgroup": trace["name"], "showlegend": new}
+            data.append({**trace, **group, "xaxis": "x", "yaxis": f"y{number}"})
         top = bottom - gap
     layout["xaxis"] = {**time_axis, "anchor": f"y{number}"}
     layout["shapes"] = shapes

@@ -18,6 +18,8 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.report import figures
 from robot_dynamics_ros.report.figures import Figure
 from robot_dynamics_ros.report.recording import (
+    CRITERION,
+    NO_STATES,
     Answers,
     Event,
     Recording,
@@ -27,10 +29,11 @@ from robot_dynamics_ros.report.recording import (
     largest,
     rms,
     tracking,
+    why_unpaired,
 )
+from robot_dynamics_ros.report.verdict import Statement, verdict
 
 _MAX_EVENTS = 500
-_NO_STATES = "the report has no joint states, see Recording."
 _NONE = "–"
 _QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
 
@@ -43,14 +46,12 @@ header { position: sticky; top: 0; z-index: 5; background: white; border-bottom:
   padding: 10px 28px; display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 28px; }
 h1 { font-size: 20px; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 34px 0 8px; }
-h3 { font-size: 15px; margin: 22px 0 0; overflow-wrap: anywhere; }
 nav a { color: var(--accent); text-decoration: none; margin-right: 18px; }
 nav a:hover { text-decoration: underline; }
-main { max-width: 1240px; margin: 0 auto; padding: 0 28px 28px; }
+main { max-width: 1720px; margin: 0 auto; padding: 0 28px 28px; }
 section { scroll-margin-top: 54px; }
 p { margin: 6px 0 10px; max-width: 80em; overflow-wrap: anywhere; }
 .missing { border-left: 3px solid #f0b429; background: #fffbea; padding: 6px 12px; }
-.small { color: var(--soft); font-size: 13px; margin: 0; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 8px 0 14px; font-size: 14px; }
 th, td { padding: 3px 14px 3px 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
@@ -58,16 +59,19 @@ th { font-weight: 600; color: var(--soft); white-space: normal; vertical-align: 
 th.word, td.word { text-align: left; }
 td:last-child.word { white-space: normal; min-width: 16em; }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); gap: 8px; }
-.choice { display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; }
 .choice button { font: inherit; border: 1px solid var(--line); background: white; border-radius: 4px;
   padding: 1px 10px; cursor: pointer; }
-.hidden { display: none; }
+.statement { border-left: 4px solid #f0b429; padding: 2px 14px; margin: 8px 0; }
+.statement.good { border-color: #3f9142; } .statement.bad { border-color: #d64545; }
+.statement ol { margin: 0 0 8px; padding-left: 22px; max-width: 80em; }
+details { border-top: 1px solid var(--line); padding: 6px 0; }
+summary { cursor: pointer; overflow-wrap: anywhere; } summary span { color: var(--soft); font-size: 13px; margin-left: 12px; }
 footer { color: var(--soft); font-size: 13px; padding: 12px 28px; border-top: 1px solid var(--line); }
 @page { margin: 12mm; }
 @media print {
   header { position: static; padding: 0; } nav, .choice { display: none; }
   .wide { overflow: visible; } table { font-size: 11px; } th, td { white-space: normal; padding-right: 8px; }
-  .joint, .figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; } main { max-width: none; padding: 0; }
+  .joint, .figure, tr { break-inside: avoid; } h2 { break-after: avoid; } main { max-width: none; padding: 0; }
 }
 """
 
@@ -79,12 +83,17 @@ const config = {
   responsive: true, displaylogo: false, plotlyServerURL: "",
   modeBarButtonsToRemove: ["sendChartToCloud", "sendDataToCloud", "select2d", "lasso2d"],
 };
-const drawn = [];
-for (const [name, figure] of Object.entries(figures)) {
-  const place = document.getElementById(name);
-  drawn.push(Plotly.newPlot(place, figure.data, figure.layout, config));
+const timed = [];
+let shown = null;  // change of the time axis that all plots over time have
+async function draw(place) {
+  if (place.data) return Plotly.Plots.resize(place);  // the window may have changed while it was closed
+  const {data, layout} = figures[place.id];
+  await Plotly.newPlot(place, data, layout, config);
+  if (!place.classList.contains("timed")) return;
+  if (shown) await Plotly.relayout(place, {...shown});
+  timed.push(place);
+  place.on("plotly_relayout", change => follow(place, change));
 }
-const timed = [...document.querySelectorAll(".timed")];
 let following = false;
 async function follow(source, change) {
   if (following) return;
@@ -93,33 +102,29 @@ async function follow(source, change) {
   if (change["xaxis.autorange"]) update = {"xaxis.autorange": true};
   else if (range[0] !== undefined) update = {"xaxis.range": range};
   if (!update) return;
+  shown = update;
   following = true;
   await Promise.all(timed.filter(other => other !== source).map(other => Plotly.relayout(other, {...update})));
   following = false;
 }
-Promise.all(drawn).then(() => {
-  for (const place of timed) place.on("plotly_relayout", change => follow(place, change));
-  document.body.dataset.drawn = drawn.length;
-});
-function show(box) {
-  const joint = document.getElementById(box.dataset.joint);
-  joint.classList.toggle("hidden", !box.checked);
-  if (box.checked) for (const place of joint.querySelectorAll(".figure")) Plotly.Plots.resize(place);
-}
-const boxes = [...document.querySelectorAll("input[data-joint]")];
-for (const box of boxes) { box.checked = true; box.addEventListener("change", () => show(box)); }
-for (const button of document.querySelectorAll("button[data-all]")) {
-  button.addEventListener("click", () => {
-    for (const box of boxes) { box.checked = button.dataset.all !== ""; show(box); }
+// A plot in a closed joint has no width: it is drawn when the joint opens.
+const joints = [...document.querySelectorAll("details")];
+for (const joint of joints) {
+  joint.addEventListener("toggle", () => {
+    if (joint.open) for (const place of joint.querySelectorAll(".figure")) draw(place);
   });
 }
+for (const button of document.querySelectorAll("button[data-open]"))
+  button.addEventListener("click", () => { for (const joint of joints) joint.open = button.dataset.open !== ""; });
+const visible = [...document.querySelectorAll(".figure")].filter(place => !place.closest("details"));
+Promise.all(visible.map(draw)).then(() => { document.body.dataset.drawn = visible.length; });
 // The browser reports no resize before it prints on narrower paper.
 addEventListener("beforeprint", () => {
-  for (const place of document.querySelectorAll(".figure"))
+  for (const place of document.querySelectorAll(".js-plotly-plot"))
     Plotly.relayout(place, {width: place.closest(".beside") ? 330 : 690});
 });
 addEventListener("afterprint", () => {
-  for (const place of document.querySelectorAll(".figure")) Plotly.relayout(place, {width: null, autosize: true});
+  for (const place of document.querySelectorAll(".js-plotly-plot")) Plotly.relayout(place, {width: null, autosize: true});
 });
 """
 
@@ -148,13 +153,18 @@ def _html(recording: Recording) -> str:
     errors = tracking(recording, answered)
     events = recording.diagnostics.events
     times = recording.at_arrival(np.array([event.received for event in events], dtype=np.int64))
-    left = np.array([e.before == "active" or (not e.before and e.level == "ERROR") for e in events], dtype=bool)
-    _add_summary(page, recording)
+    fault_times = times[np.array([event.fault for event in events], dtype=bool)]
+    page.section("verdict", "Verdict")
+    for statement in verdict(recording, answered, errors, fault_times):
+        page.statement(statement)
+    if errors is not None:
+        page.figure(figures.error_figure(recording, errors, fault_times), "timed")
+    _add_recording(page, recording)
     _add_faults(page, recording, times)
     _add_tracking(page, recording, answered, errors)
     _add_torque(page, recording)
     _add_timing(page, recording, answered)
-    _add_joints(page, recording, errors, times[left])
+    _add_joints(page, recording, errors, fault_times)
     title = escape("/".join(recording.path.resolve().parts[-2:]))
     # "</script>" in a name must not end the script.
     data = json.dumps(page.figures, allow_nan=False).replace("<", "\\u003c")
@@ -187,6 +197,14 @@ class _Page:
         """Add a paragraph."""
         self.html.append(f"<p>{escape(text)}</p>\n")
 
+    def statement(self, statement: Statement) -> None:
+        """Add a statement of the verdict."""
+        items = "".join(f"<li>{escape(item)}</li>" for item in statement.items)
+        text = f"<p><b>{escape(statement.title)}</b> {escape(statement.text)}</p>" + (
+            f"<ol>{items}</ol>" if items else ""
+        )
+        self.html.append(f'<div class="statement {statement.kind}">{text}</div>\n')
+
     def missing(self, part: str, why: str) -> None:
         """Add a paragraph on a missing part, with the reason."""
         self.html.append(f'<p class="missing"><b>{escape(part)}</b> {escape(why)}</p>\n')
@@ -216,7 +234,7 @@ def _number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if math.isfinite(value) else _NONE
 
 
-def _add_summary(page: _Page, recording: Recording) -> None:
+def _add_recording(page: _Page, recording: Recording) -> None:
     page.section("recording", "Recording")
     filled = [fact for fact in recording.topics if fact.count]
     first, last = min(fact.first for fact in filled) * 1e-9, max(fact.last for fact in filled) * 1e-9
@@ -289,38 +307,25 @@ def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
 def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> None:
     page.section("tracking", "Tracking error")
     if answered is None or errors is None:
-        page.missing("No tracking error:", _why_unpaired(recording))
+        page.missing("No tracking error:", f"{why_unpaired(recording)}.")
         return
     page.text(
         f"Desired minus actual position in {len(answered.states)} cycles. Each message on {recording.command_topic} is "
-        f"compared with the message on {recording.topic} with the same stamp."
+        f"compared with the message on {recording.topic} with the same stamp. Criterion of RMS: {CRITERION}."
     )
-    page.table(("joint", "unit", "RMS", "largest", "at, s"), tracking_rows(recording, errors), words=2)
+    heads = ("joint", "unit", "RMS", "criterion", "largest", "at, s")
+    page.table(heads, tracking_rows(recording, errors), words=2)
 
 
 def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence[str]]:
-    """Return a row for each joint: RMS and largest tracking error, and the time of the largest one."""
+    """Return a row for each joint: RMS tracking error, its criterion, the largest error and its time."""
     rows: list[Sequence[str]] = []
-    for joint, error in zip(errors.joint_names, errors.error.T, strict=True):
+    for joint, error, criterion in zip(errors.joint_names, errors.error.T, errors.criterion, strict=True):
         worst = np.abs(np.where(np.isfinite(error), error, 0.0))
         at = f"{errors.time[int(np.argmax(worst))]:.3f}" if worst.any() else _NONE
         unit = "mm" if recording.sliding(joint) else "mrad"
-        rows.append((joint, unit, _number(1e3 * rms(error)), _number(1e3 * largest(error)), at))
+        rows.append((joint, unit, *(_number(1e3 * value) for value in (rms(error), criterion, largest(error))), at))
     return rows
-
-
-def _why_unpaired(recording: Recording) -> str:
-    """Return the reason that no command belongs to a state."""
-    if recording.state is None:
-        return _NO_STATES
-    if "command" in recording.why:
-        return f"{recording.why['command']}."
-    if not recording.stamped:
-        return f"{recording.topic} has no stamps to find the command of a state. Cure: set header.stamp in the driver."
-    return (
-        f"{recording.command_topic} and {recording.topic} have no stamp, or no joint, in common. "
-        "Cure: choose the joint states of this controller with --topic, or --rename the joints."
-    )
 
 
 def _add_torque(page: _Page, recording: Recording) -> None:
@@ -329,7 +334,7 @@ def _add_torque(page: _Page, recording: Recording) -> None:
     if recording.command is None:
         page.missing("No commanded torque:", f"{recording.why['command']}.")
     if recording.state is None:
-        page.missing("No measured torque:", _NO_STATES)
+        page.missing("No measured torque:", f"{NO_STATES}.")
     elif not np.isfinite(recording.state.effort).any():
         page.missing(
             "No measured torque:",
@@ -347,7 +352,8 @@ def _add_torque(page: _Page, recording: Recording) -> None:
     heads += ["limit", "largest / limit", "residual, RMS", "bias", "explained"]
     columns = zip(heads, *torque_rows(recording), strict=True)
     kept_heads, *rows = zip(*(column for column in columns if set(column[1:]) != {_NONE}), strict=True)
-    page.table(kept_heads, rows, words=2)
+    if len(kept_heads) > 2:
+        page.table(kept_heads, rows, words=2)
 
 
 def torque_rows(recording: Recording) -> list[Sequence[str]]:
@@ -380,7 +386,7 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
     page.section("timing", "Timing")
     page.text(f"Intervals between messages on {recording.series_topic}, by their stamps and by their arrival.")
     if answered is None:
-        page.missing("No latency of commands:", _why_unpaired(recording))
+        page.missing("No latency of commands:", f"{why_unpaired(recording)}.")
     else:
         page.text(
             f"Latency: arrival of a command minus arrival of the joint states with the same stamp. Of "
@@ -424,19 +430,19 @@ def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
 
 def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None, fault_times: Array) -> None:
     page.section("joints", "Joints")
-    names = recording.series.joint_names
-    boxes = "".join(
-        f'<label><input type="checkbox" data-joint="joint-{j}" checked> {escape(name)}</label>'
-        for j, name in enumerate(names)
-    )
-    buttons = '<button data-all="1">all</button><button data-all="">none</button>'
-    page.html.append(f'<div class="choice">{buttons}{boxes}</div>\n')
-    for j, name in enumerate(names):
+    buttons = '<button data-open="1">open all</button> <button data-open="">close all</button>'
+    page.html.append(f'<p class="choice">A joint opens by a click. {buttons}</p>\n')
+    rows = {} if errors is None else {row[0]: row for row in tracking_rows(recording, errors)}
+    for j, name in enumerate(recording.series.joint_names):
         limit, unit = recording.effort_limit(name), "N" if recording.sliding(name) else "Nm"
-        limits = "effort limit unknown" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"
-        page.html.append(f'<div class="joint" id="joint-{j}"><h3>{escape(name)}</h3>\n<p class="small">{limits}</p>\n')
+        facts = ["effort limit unknown" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"]
+        if name in rows:
+            _, unit, error, _, most, _ = rows[name]
+            facts.insert(0, f"tracking error RMS {error} {unit}, largest {most} {unit}")
+        head = f"<b>{escape(name)}</b> <span>{escape('; '.join(facts))}</span>"
+        page.html.append(f'<details class="joint" id="joint-{j}"><summary>{head}</summary>\n')
         figure = figures.joint_figure(recording, name, errors, fault_times)
         if figure is None:
             page.missing("No plot:", f"{recording.series_topic} has neither position nor effort of this joint.")
         page.figure(figure, "timed")
-        page.html.append("</div>\n")
+        page.html.append("</details>\n")

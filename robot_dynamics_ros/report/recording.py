@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.bags import JointSeries, read_joint_states
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, Message, message_types
+from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.identification.motion import Smoothing, TorqueAnalysis, analyse_torque, recorded_motion
 from robot_dynamics_ros.kernels.types import Array, IntArray
@@ -23,6 +24,8 @@ from robot_dynamics_ros.progress import progress
 
 _LEVELS = ("OK", "WARN", "ERROR", "STALE")
 _COMMANDS = "command_states"
+NO_STATES = "there are no joint states. Cure: record them, or make the report of the recording that was replayed"
+_RANGE_SHARE, _LEAST_RMS = 0.01, 1e-3  # of the criterion of tracking; rad or m
 _SIMULATED_TIME = 1e15  # ns: clocks below 11 days since 1970 are simulated
 
 
@@ -31,7 +34,8 @@ class Event:
     """A diagnostic status of one sender.
 
     ``received`` is the time of arrival (ns). Texts are those of the message. Mode, before (the previous mode), cause,
-    joint and value are empty where the sender does not report them.
+    joint and value are empty where the sender does not report them. ``fault`` is True if the sender's level changes to
+    ERROR here, except by deactivation.
     """
 
     received: int
@@ -43,6 +47,7 @@ class Event:
     cause: str = ""
     joint: str = ""
     value: str = ""
+    fault: bool = False
 
 
 @dataclass(frozen=True)
@@ -298,7 +303,8 @@ def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
                 known = last.get(event.sender, ("OK", status[1]))
                 last[event.sender] = status
                 if event.before or (status != known and event.level != "OK"):
-                    events.append(event)
+                    new = event.level == "ERROR" != known[0] and event.cause != Cause.DEACTIVATED
+                    events.append(replace(event, fault=new))
         kinds = sorted(reader.topics.items())
     topics = tuple(TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in kinds)
     sources = [fact for fact in topics if fact.kind == DIAGNOSTIC_ARRAY]
@@ -367,13 +373,34 @@ def answers(recording: Recording) -> Answers | None:
     return Answers(rows, commands, latency, late, lost)
 
 
+def why_unpaired(recording: Recording) -> str:
+    """Return the reason that no command belongs to a state, with a cure."""
+    if recording.state is None:
+        return NO_STATES
+    if "command" in recording.why:
+        return recording.why["command"]
+    if not recording.stamped:
+        return f"{recording.topic} has no stamps to find the command of a state. Cure: set header.stamp in the driver"
+    return (
+        f"{recording.command_topic} and {recording.topic} have no stamp, or no joint, in common. "
+        "Cure: choose the joint states of this controller with --topic, or --rename the joints"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class TrackingErrors:
-    """Desired minus actual position (m, k), rad or m, of the k joints of the commands, at ``time`` (m,), s."""
+    """Desired minus actual position (m, k), rad or m, of the k joints of the commands, at ``time`` (m,), s.
+
+    ``criterion`` (k,) is the largest RMS error of a joint that tracks well, see ``CRITERION``.
+    """
 
     joint_names: tuple[str, ...]
     time: Array
     error: Array
+    criterion: Array
+
+
+CRITERION = "1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
 
 
 def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors | None:
@@ -384,9 +411,11 @@ def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors |
     names = tuple(name for name in state.joint_names if name in command.joint_names)
     if not names:
         return None
-    desired, actual = command.in_order(names).position, state.in_order(names).position
-    time = recording.seconds(state)[answered.states]
-    return TrackingErrors(names, time, desired[answered.commands] - actual[answered.states])
+    desired = command.in_order(names).position[answered.commands]
+    actual = state.in_order(names).position[answered.states]
+    ranges = [np.ptp(values[finite]) if (finite := np.isfinite(values)).any() else 0.0 for values in desired.T]
+    criterion = np.maximum(_RANGE_SHARE * np.array(ranges), _LEAST_RMS)
+    return TrackingErrors(names, recording.seconds(state)[answered.states], desired - actual, criterion)
 
 
 def column(series: JointSeries | None, joint: str, field: str) -> Array:
