@@ -15,12 +15,12 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column, largest
 
 Figure = dict[str, Any]
-_Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative height, traces, axis range
+_Row = tuple[str, list[Figure]]  # title, traces
 
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
 _FAULT, _GRID = "#d64545", "#e4e7eb"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
-_JOINT_COLOURS = (ACTUAL, ERROR, RESIDUAL, "#3f9142", "#b7791f", "#97266d", "#2b6cb0", "#718096")
+_JOINT_COLOURS = (ACTUAL, ERROR, RESIDUAL, "#3f9142", "#d69e2e", "#b83280", "#1f2933", "#8ca0b3")
 _DASHES = ("solid", "dash", "dot")
 _SENDER_COLOURS = (ACTUAL, RESIDUAL, ERROR, DESIRED)
 _POINTS = 2000  # per trace
@@ -76,40 +76,31 @@ def _measured_and_commanded(recording: Recording, joint: str, field: str, names:
     return traces
 
 
-def joint_figure(
-    recording: Recording, joint: str, tracking: TrackingErrors | None, fault_times: Array
-) -> Figure | None:
-    """Return position, velocity, tracking error, torque and residual of a joint over time; None if there are no data.
-
-    ``fault_times`` (k,), s, get vertical lines.
-    """
+def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | None) -> Figure | None:
+    """Return position, velocity, tracking error, torque and residual of a joint over time; None without data."""
     unit = "m" if recording.sliding(joint) else "rad"
     rows: list[_Row] = []
     for field, rate in (("position", ""), ("velocity", "/s")):
         if motion := _measured_and_commanded(recording, joint, field, ("actual", "desired")):
-            rows.append((f"{field}, {unit}{rate}", 1.2, motion, None))
+            rows.append((f"{field}, {unit}{rate}", motion))
     if tracking is not None and joint in tracking.joint_names:
         error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
         if np.isfinite(error).any():
-            trace = _line("tracking error", tracking.time, error, ERROR)
-            rows.append((f"error, m{unit}", 0.9, [trace], None))
+            rows.append((f"error, m{unit}", [_line("tracking error", tracking.time, error, ERROR)]))
     rows += _torque_rows(recording, joint)
-    return _stacked(rows, _time_axis(recording), _fault_lines(fault_times)) if rows else None
+    return _stacked(recording, rows)
 
 
-def error_figure(recording: Recording, tracking: TrackingErrors, fault_times: Array) -> Figure | None:
-    """Return the tracking errors of all joints over time; None if there are none.
-
-    ``fault_times`` (k,), s, get vertical lines.
-    """
+def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | None:
+    """Return the tracking errors of all joints over time; None if there are none."""
     units: dict[str, list[Figure]] = {}
     for k, (joint, error) in enumerate(zip(tracking.joint_names, 1e3 * tracking.error.T, strict=True)):
         if np.isfinite(error).any():
             traces = units.setdefault("mm" if recording.sliding(joint) else "mrad", [])
             color, dash = _JOINT_COLOURS[k % len(_JOINT_COLOURS)], _DASHES[k // len(_JOINT_COLOURS) % len(_DASHES)]
             traces.append(_line(escape(joint), tracking.time, error, color, dash))
-    rows: list[_Row] = [(f"error, {unit}", 1.4, traces, None) for unit, traces in units.items()]
-    return _stacked(rows, _time_axis(recording), _fault_lines(fault_times)) if rows else None
+    rows = [(f"error, {unit}", traces) for unit, traces in units.items()]
+    return _stacked(recording, rows, 220)
 
 
 def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
@@ -117,16 +108,12 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     torque = _measured_and_commanded(recording, joint, "effort", ("measured torque", "commanded torque"))
     efforts = (column(series, joint, "effort") for series in (recording.state, recording.command))
     peak = float(np.nanmax([0.0, *map(largest, efforts)]))
-    limit, limits = recording.effort_limit(joint), None
+    limit = recording.effort_limit(joint)
     # A limit far above the signal would compress it to a line.
     if torque and limit < _MAX_LIMIT_RATIO * peak:
-        reach = 1.08 * max(limit, peak)
-        limits = [-reach, reach]
         span = np.array(recording.time_span())
-        for sign in (1.0, -1.0):
-            level = np.full(2, sign * limit)
-            torque.append(_line("effort limit", span, level, LIMIT, dash="dot"))
-    rows: list[_Row] = [(f"torque, {unit}", 1.2, torque, limits)] if torque else []
+        torque += [_line("effort limit", span, np.full(2, level), LIMIT, "dot") for level in (limit, -limit)]
+    rows = [(f"torque, {unit}", torque)] if torque else []
     analysis = recording.analysis
     if recording.state is not None and analysis is not None and joint in analysis.motion.joint_names:
         # The time of a RecordedMotion begins with its first usable sample.
@@ -135,38 +122,28 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
         time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
         residual = analysis.residual[:, analysis.motion.joint_names.index(joint)]
-        trace = _line("torque residual", time, residual, RESIDUAL)
-        rows.append((f"residual, {unit}", 0.9, [trace], None))
+        rows.append((f"residual, {unit}", [_line("torque residual", time, residual, RESIDUAL)]))
     return rows
 
 
-def _stacked(rows: Sequence[_Row], time_axis: Figure, shapes: list[Figure]) -> Figure:
-    """Return a figure of plots one below the other, with a common time axis and one legend entry for each name."""
-    total = sum(height for _, height, _, _ in rows)
-    gap = 0.045
-    layout = _layout(88 + 150.0 * total)
+def _stacked(recording: Recording, rows: Sequence[_Row], height: int = 130) -> Figure | None:
+    """Return plots of ``height`` pixels one below the other, with faults as vertical lines; None for no rows.
+
+    The time axis is common. The legend has one entry for each name.
+    """
+    if not rows:
+        return None
+    line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": _FAULT, "width": 1, "dash": "dot"}}
+    layout = _layout(98 + height * len(rows))
+    layout |= {"xaxis": _time_axis(recording), "grid": {"rows": len(rows), "columns": 1, "ygap": 0.2}}
+    layout["shapes"] = [{**line, "x0": time, "x1": time} for time in recording.fault_times[:_MAX_FAULT_LINES].tolist()]
     data: list[Figure] = []
-    top, number = 1.0, ""
-    for k, (title, height, traces, limits) in enumerate(rows):
-        number = str(k + 1) if k else ""
-        bottom = max(0.0, top - (1.0 - gap * (len(rows) - 1)) * height / total)
-        layout[f"yaxis{number}"] = _axis(title, domain=[bottom, top], **({"range": limits} if limits else {}))
+    for k, (title, traces) in enumerate(rows, 1):
+        layout[f"yaxis{k}"] = _axis(title)
         for trace in traces:
             new = trace["name"] not in (other["name"] for other in data)
-            group = {"legendgroup": trace["name"], "showlegend": new}
-            data.append({**trace, **group, "xaxis": "x", "yaxis": f"y{number}"})
-        top = bottom - gap
-    layout["xaxis"] = {**time_axis, "anchor": f"y{number}"}
-    layout["shapes"] = shapes
+            data.append({**trace, "legendgroup": trace["name"], "showlegend": new, "yaxis": f"y{k}"})
     return {"data": data, "layout": layout}
-
-
-def _fault_lines(times: Array) -> list[Figure]:
-    style = {"color": _FAULT, "width": 1, "dash": "dot"}
-    return [
-        {"type": "line", "xref": "x", "yref": "paper", "x0": time, "x1": time, "y0": 0, "y1": 1, "line": style}
-        for time in times[:_MAX_FAULT_LINES].tolist()
-    ]
 
 
 def histogram_figure(name: str, values: Array) -> Figure | None:
@@ -218,6 +195,7 @@ def fault_figure(recording: Recording, events: Sequence[Event], times: Array) ->
         x, y = _array(since, "f8"), [escape(mode) for mode in modes]
         data.append({"type": "scatter", "mode": "lines", "name": escape(sender), "x": x, "y": y, "line": line})
     if events:
+        colors = [_LEVEL_COLOURS.get(event.level, _FAULT) for event in events]
         data.append(
             {
                 "type": "scatter",
@@ -225,9 +203,9 @@ def fault_figure(recording: Recording, events: Sequence[Event], times: Array) ->
                 "name": "event",
                 "x": _array(times, "f8"),
                 "y": [escape(mark) for mark in marks],
-                "text": [_hover_text(event) for event in events],
+                "text": [escape(event.message) for event in events],
                 "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
-                "marker": {"color": [_event_colour(event) for event in events], "size": 9, "symbol": "diamond"},
+                "marker": {"color": colors, "size": 9, "symbol": "diamond"},
             }
         )
     known = [mode.value for mode in reversed(Mode)]
@@ -243,15 +221,6 @@ def fault_figure(recording: Recording, events: Sequence[Event], times: Array) ->
         "range": [-0.5, len(order) - 0.5],
     }
     return {"data": data, "layout": layout}
-
-
-def _event_colour(event: Event) -> str:
-    return _LEVEL_COLOURS.get(event.level, _FAULT)
-
-
-def _hover_text(event: Event) -> str:
-    named = [f"{name} {text}" for name, text in (("joint", event.joint), ("value", event.value)) if text]
-    return "<br>".join(escape(part) for part in (event.message, *named))
 
 
 def _time_axis(recording: Recording) -> Figure:

@@ -31,7 +31,7 @@ from robot_dynamics_ros.report.recording import (
     tracking,
     why_unpaired,
 )
-from robot_dynamics_ros.report.verdict import Statement, verdict
+from robot_dynamics_ros.report.verdict import verdict
 
 _MAX_EVENTS = 500
 _NONE = "–"
@@ -51,7 +51,9 @@ nav a:hover { text-decoration: underline; }
 main { max-width: 1720px; margin: 0 auto; padding: 0 28px 28px; }
 section { scroll-margin-top: 54px; }
 p { margin: 6px 0 10px; max-width: 80em; overflow-wrap: anywhere; }
-.missing { border-left: 3px solid #f0b429; background: #fffbea; padding: 6px 12px; }
+.missing, .good, .bad, .unknown { border-left: 4px solid #f0b429; padding: 1px 14px; margin: 8px 0; }
+.good { border-color: #3f9142; } .bad { border-color: #d64545; } .missing, .unknown { background: #fffbea; }
+ol { margin: 0 0 8px; padding-left: 22px; max-width: 80em; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 8px 0 14px; font-size: 14px; }
 th, td { padding: 3px 14px 3px 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
@@ -61,11 +63,9 @@ td:last-child.word { white-space: normal; min-width: 16em; }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); gap: 8px; }
 .choice button { font: inherit; border: 1px solid var(--line); background: white; border-radius: 4px;
   padding: 1px 10px; cursor: pointer; }
-.statement { border-left: 4px solid #f0b429; padding: 2px 14px; margin: 8px 0; }
-.statement.good { border-color: #3f9142; } .statement.bad { border-color: #d64545; }
-.statement ol { margin: 0 0 8px; padding-left: 22px; max-width: 80em; }
 details { border-top: 1px solid var(--line); padding: 6px 0; }
-summary { cursor: pointer; overflow-wrap: anywhere; } summary span { color: var(--soft); font-size: 13px; margin-left: 12px; }
+summary { cursor: pointer; overflow-wrap: anywhere; }
+summary span { color: var(--soft); font-size: 13px; margin-left: 12px; }
 footer { color: var(--soft); font-size: 13px; padding: 12px 28px; border-top: 1px solid var(--line); }
 @page { margin: 12mm; }
 @media print {
@@ -84,27 +84,22 @@ const config = {
   modeBarButtonsToRemove: ["sendChartToCloud", "sendDataToCloud", "select2d", "lasso2d"],
 };
 const timed = [];
-let shown = null;  // change of the time axis that all plots over time have
+let shown = null;  // range of the time axis in all of them, once it was changed
 async function draw(place) {
   if (place.data) return Plotly.Plots.resize(place);  // the window may have changed while it was closed
   const {data, layout} = figures[place.id];
   await Plotly.newPlot(place, data, layout, config);
   if (!place.classList.contains("timed")) return;
-  if (shown) await Plotly.relayout(place, {...shown});
+  if (shown) await Plotly.relayout(place, {"xaxis.range": [...shown]});
   timed.push(place);
-  place.on("plotly_relayout", change => follow(place, change));
+  place.on("plotly_relayout", () => follow(place));
 }
 let following = false;
-async function follow(source, change) {
+async function follow(source) {
   if (following) return;
-  const range = change["xaxis.range"] || [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-  let update = null;
-  if (change["xaxis.autorange"]) update = {"xaxis.autorange": true};
-  else if (range[0] !== undefined) update = {"xaxis.range": range};
-  if (!update) return;
-  shown = update;
+  shown = [...source.layout.xaxis.range];
   following = true;
-  await Promise.all(timed.filter(other => other !== source).map(other => Plotly.relayout(other, {...update})));
+  await Promise.all(timed.map(place => Plotly.relayout(place, {"xaxis.range": [...shown]})));
   following = false;
 }
 // A plot in a closed joint has no width: it is drawn when the joint opens.
@@ -119,12 +114,12 @@ for (const button of document.querySelectorAll("button[data-open]"))
 const visible = [...document.querySelectorAll(".figure")].filter(place => !place.closest("details"));
 Promise.all(visible.map(draw)).then(() => { document.body.dataset.drawn = visible.length; });
 // The browser reports no resize before it prints on narrower paper.
+const plots = document.getElementsByClassName("js-plotly-plot");
 addEventListener("beforeprint", () => {
-  for (const place of document.querySelectorAll(".js-plotly-plot"))
-    Plotly.relayout(place, {width: place.closest(".beside") ? 330 : 690});
+  for (const place of plots) Plotly.relayout(place, {width: place.closest(".beside") ? 330 : 690});
 });
 addEventListener("afterprint", () => {
-  for (const place of document.querySelectorAll(".js-plotly-plot")) Plotly.relayout(place, {width: null, autosize: true});
+  for (const place of plots) Plotly.relayout(place, {width: null, autosize: true});
 });
 """
 
@@ -151,20 +146,17 @@ def _html(recording: Recording) -> str:
     page = _Page()
     answered = answers(recording)
     errors = tracking(recording, answered)
-    events = recording.diagnostics.events
-    times = recording.at_arrival(np.array([event.received for event in events], dtype=np.int64))
-    fault_times = times[np.array([event.fault for event in events], dtype=bool)]
     page.section("verdict", "Verdict")
-    for statement in verdict(recording, answered, errors, fault_times):
-        page.statement(statement)
+    for statement in verdict(recording, answered, errors):
+        page.statement(*statement)
     if errors is not None:
-        page.figure(figures.error_figure(recording, errors, fault_times), "timed")
+        page.figure(figures.error_figure(recording, errors), "timed")
     _add_recording(page, recording)
-    _add_faults(page, recording, times)
+    _add_faults(page, recording)
     _add_tracking(page, recording, answered, errors)
     _add_torque(page, recording)
     _add_timing(page, recording, answered)
-    _add_joints(page, recording, errors, fault_times)
+    _add_joints(page, recording, errors)
     title = escape("/".join(recording.path.resolve().parts[-2:]))
     # "</script>" in a name must not end the script.
     data = json.dumps(page.figures, allow_nan=False).replace("<", "\\u003c")
@@ -197,17 +189,14 @@ class _Page:
         """Add a paragraph."""
         self.html.append(f"<p>{escape(text)}</p>\n")
 
-    def statement(self, statement: Statement) -> None:
-        """Add a statement of the verdict."""
-        items = "".join(f"<li>{escape(item)}</li>" for item in statement.items)
-        text = f"<p><b>{escape(statement.title)}</b> {escape(statement.text)}</p>" + (
-            f"<ol>{items}</ol>" if items else ""
-        )
-        self.html.append(f'<div class="statement {statement.kind}">{text}</div>\n')
+    def statement(self, kind: str, title: str, text: str, items: Sequence[str] = ()) -> None:
+        """Add a paragraph that begins with a bold title; ``kind`` is its CSS class, ``items`` a list after it."""
+        points = f"<ol>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ol>" if items else ""
+        self.html.append(f'<div class="{kind}"><p><b>{escape(title)}</b> {escape(text)}</p>{points}</div>\n')
 
     def missing(self, part: str, why: str) -> None:
         """Add a paragraph on a missing part, with the reason."""
-        self.html.append(f'<p class="missing"><b>{escape(part)}</b> {escape(why)}</p>\n')
+        self.statement("missing", part, why)
 
     def figure(self, figure: Figure | None, kind: str = "") -> None:
         """Add a figure, unless it is None; ``kind`` is an additional CSS class."""
@@ -246,7 +235,14 @@ def _add_recording(page: _Page, recording: Recording) -> None:
         f"{recording.path}: {last - first:.3f} s of arrivals from {began}, "
         f"{sum(fact.count for fact in filled)} messages, {len(recording.series.joint_names)} joints."
     )
-    page.text(_time_base(recording))
+    zero = "message" if recording.state is None or recording.command is None else "message with a command"
+    page.text(
+        f"Time is that of the stamps on {recording.series_topic}, and is 0 at the first {zero} there (stamp "
+        f"{recording.start * 1e-9:.3f} s). Faults have the time of the last stamp before their arrival, plus the time "
+        "since then. The log of robot_dynamics replay and simulate has the same times."
+        if recording.stamped
+        else f"Time is that of arrival, as {recording.series_topic} has no stamps, and is 0 at the first message."
+    )
     if "state" in recording.why:
         page.missing("No joint states:", f"{recording.why['state']}.")
     if "model" in recording.why:
@@ -256,20 +252,7 @@ def _add_recording(page: _Page, recording: Recording) -> None:
     page.table(("topic", "type", "messages", "rate, Hz"), rows, words=2)
 
 
-def _time_base(recording: Recording) -> str:
-    """Return the sentences that define time in the report."""
-    both = recording.state is not None and recording.command is not None
-    zero = "first message with a command" if both and recording.stamped else "first message"
-    if not recording.stamped:
-        return f"Time is that of arrival, as {recording.series_topic} has no stamps, and is 0 at the {zero}."
-    return (
-        f"Time is that of the stamps on {recording.series_topic}, and is 0 at the {zero} there (stamp "
-        f"{recording.start * 1e-9:.3f} s). Faults have the time of the last stamp before their arrival, plus the time "
-        "since then. The log of robot_dynamics replay and simulate has the same times."
-    )
-
-
-def _add_faults(page: _Page, recording: Recording, times: Array) -> None:
+def _add_faults(page: _Page, recording: Recording) -> None:
     page.section("faults", "Faults")
     diagnostics = recording.diagnostics
     events = diagnostics.events
@@ -287,6 +270,7 @@ def _add_faults(page: _Page, recording: Recording, times: Array) -> None:
             f"No fault and no change of mode in {readable} messages on {', '.join(diagnostics.topics)}. "
             "(A simulation and a replay write only changes of mode there.)"
         )
+    times = recording.at_arrival(np.array([event.received for event in events], dtype=np.int64))
     page.figure(figures.fault_figure(recording, events, times), "timed")
     if events:
         heads = ("time,\u00a0s", "sender", "level", "mode", "cause", "joint", "value", "message")
@@ -311,20 +295,20 @@ def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, e
         return
     page.text(
         f"Desired minus actual position in {len(answered.states)} cycles. Each message on {recording.command_topic} is "
-        f"compared with the message on {recording.topic} with the same stamp. Criterion of RMS: {CRITERION}."
+        f"compared with the message on {recording.topic} with the same stamp. Criterion: {CRITERION}."
     )
-    heads = ("joint", "unit", "RMS", "criterion", "largest", "at, s")
+    heads = ("joint", "unit", "RMS", "RMS allowed", "largest", "at, s")
     page.table(heads, tracking_rows(recording, errors), words=2)
 
 
 def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence[str]]:
-    """Return a row for each joint: RMS tracking error, its criterion, the largest error and its time."""
+    """Return a row for each joint: RMS tracking error, allowed RMS error, largest error and its time."""
     rows: list[Sequence[str]] = []
-    for joint, error, criterion in zip(errors.joint_names, errors.error.T, errors.criterion, strict=True):
+    for joint, error, allowed in zip(errors.joint_names, errors.error.T, errors.allowed_rms, strict=True):
         worst = np.abs(np.where(np.isfinite(error), error, 0.0))
         at = f"{errors.time[int(np.argmax(worst))]:.3f}" if worst.any() else _NONE
         unit = "mm" if recording.sliding(joint) else "mrad"
-        rows.append((joint, unit, *(_number(1e3 * value) for value in (rms(error), criterion, largest(error))), at))
+        rows.append((joint, unit, *(_number(1e3 * value) for value in (rms(error), allowed, largest(error))), at))
     return rows
 
 
@@ -367,10 +351,7 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
             cells += [_number(rms(values)), _number(largest(values))]
         limit = recording.effort_limit(joint)
         share = np.nanmax([0.0, *map(largest, efforts)]) / limit if limit > 0.0 else math.nan
-        cells += [
-            _number(limit),
-            f"{_number(100 * share, 2 if share < 0.1 else 3)} %" if math.isfinite(limit) else _NONE,
-        ]
+        cells += [_number(limit), f"{_number(100 * share, 3)} %" if math.isfinite(limit) else _NONE]
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
             explained = float(analysis.explained[j])
@@ -408,10 +389,7 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
 
 
 def durations(recording: Recording, answered: Answers | None) -> dict[str, Array]:
-    """Return the intervals between messages and the latency of commands, each (k,), s, by name.
-
-    Those that the recording does not have are left out.
-    """
+    """Return the intervals between messages and the latency of commands, if it is known, each (k,), s, by name."""
     series = recording.series
     arrivals: IntArray = np.sort(series.received)
     stamps = {"interval of stamps": np.diff(series.stamps) * 1e-9} if recording.stamped else {}
@@ -428,7 +406,7 @@ def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
     return rows
 
 
-def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None, fault_times: Array) -> None:
+def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None) -> None:
     page.section("joints", "Joints")
     buttons = '<button data-open="1">open all</button> <button data-open="">close all</button>'
     page.html.append(f'<p class="choice">A joint opens by a click. {buttons}</p>\n')
@@ -441,7 +419,7 @@ def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None
             facts.insert(0, f"tracking error RMS {error} {unit}, largest {most} {unit}")
         head = f"<b>{escape(name)}</b> <span>{escape('; '.join(facts))}</span>"
         page.html.append(f'<details class="joint" id="joint-{j}"><summary>{head}</summary>\n')
-        figure = figures.joint_figure(recording, name, errors, fault_times)
+        figure = figures.joint_figure(recording, name, errors)
         if figure is None:
             page.missing("No plot:", f"{recording.series_topic} has neither position nor effort of this joint.")
         page.figure(figure, "timed")

@@ -25,7 +25,7 @@ from robot_dynamics_ros.progress import progress
 _LEVELS = ("OK", "WARN", "ERROR", "STALE")
 _COMMANDS = "command_states"
 NO_STATES = "there are no joint states. Cure: record them, or make the report of the recording that was replayed"
-_RANGE_SHARE, _LEAST_RMS = 0.01, 1e-3  # of the criterion of tracking; rad or m
+CRITERION = "RMS error at most 1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
 _SIMULATED_TIME = 1e15  # ns: clocks below 11 days since 1970 are simulated
 
 
@@ -185,6 +185,11 @@ class Recording:
         following = np.append(seconds[1:], np.inf)[last]
         since = (received - arrivals[last]) * 1e-9
         return np.asarray(np.minimum(seconds[last] + since, np.maximum(following, seconds[last])), dtype=np.float64)
+
+    @cached_property
+    def fault_times(self) -> Array:
+        """Times of the faults in ``diagnostics`` (k,), s."""
+        return self.at_arrival(np.array([one.received for one in self.diagnostics.events if one.fault], dtype=np.int64))
 
     def time_span(self) -> tuple[float, float]:
         """Return the times of the first and the last joint states or commands, s."""
@@ -391,16 +396,13 @@ def why_unpaired(recording: Recording) -> str:
 class TrackingErrors:
     """Desired minus actual position (m, k), rad or m, of the k joints of the commands, at ``time`` (m,), s.
 
-    ``criterion`` (k,) is the largest RMS error of a joint that tracks well, see ``CRITERION``.
+    ``allowed_rms`` (k,) is the largest RMS error of a joint that tracks well, see ``CRITERION``.
     """
 
     joint_names: tuple[str, ...]
     time: Array
     error: Array
-    criterion: Array
-
-
-CRITERION = "1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
+    allowed_rms: Array
 
 
 def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors | None:
@@ -414,8 +416,8 @@ def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors |
     desired = command.in_order(names).position[answered.commands]
     actual = state.in_order(names).position[answered.states]
     ranges = [np.ptp(values[finite]) if (finite := np.isfinite(values)).any() else 0.0 for values in desired.T]
-    criterion = np.maximum(_RANGE_SHARE * np.array(ranges), _LEAST_RMS)
-    return TrackingErrors(names, recording.seconds(state)[answered.states], desired - actual, criterion)
+    allowed = np.maximum(0.01 * np.array(ranges), 1e-3)
+    return TrackingErrors(names, recording.seconds(state)[answered.states], desired - actual, allowed)
 
 
 def column(series: JointSeries | None, joint: str, field: str) -> Array:
