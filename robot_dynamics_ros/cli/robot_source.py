@@ -172,8 +172,8 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
     description = read_description(bag)
     if description is None:
         raise RobotDynamicsError(
-            f"{bag}: it contains no robot (robot_description or ~/configuration). Cure: give --robot with one of "
-            f"{', '.join(robot_names())}, or a URDF"
+            f"{bag}: it contains no robot (robot_description or ~/configuration). Cure: record robot_description, or "
+            f"give --robot with a URDF or one of {', '.join(robot_names())}"
         )
     return RobotSource(f"{bag}: robot_description", description, dynamics)
 

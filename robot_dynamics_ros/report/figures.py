@@ -100,7 +100,12 @@ def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | Non
             color, dash = _JOINT_COLOURS[k % len(_JOINT_COLOURS)], _DASHES[k // len(_JOINT_COLOURS) % len(_DASHES)]
             traces.append(_line(escape(joint), tracking.time, error, color, dash))
     rows = [(f"error, {unit}", traces) for unit, traces in units.items()]
-    return _stacked(recording, rows, 220)
+    figure = _stacked(recording, rows, 220)
+    # The names in the legend, in columns of equal width, would take the place of the plots.
+    columns = max(1, 1100 // (50 + 7 * max(map(len, tracking.joint_names))))
+    if figure is not None:
+        figure["layout"]["height"] += 19 * ((len(tracking.joint_names) - 1) // columns)
+    return figure
 
 
 def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
@@ -161,21 +166,14 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
         low, high = low - margin, high + margin
     counts, edges = np.histogram(np.clip(values, low, high), bins=_BINS, range=(low, high))
     beyond = int((values > high).sum())
-    title = f"{name}, ms" + (f"<br>({beyond} larger ones are in the last bar)" if beyond else "")
+    title = f"{name}, ms" + (f"<br>(last bar includes larger durations: {beyond})" if beyond else "")
     layout = _layout(280)
     layout["margin"]["b"] = 62
     layout |= {"showlegend": False, "bargap": 0.05, "xaxis": _axis(title)}
     layout["yaxis"] = _axis("count", type="log", dtick=1, range=[-0.3, float(np.log10(counts.max())) + 0.3])
-    trace = {
-        "type": "bar",
-        "name": name,
-        "x": _array((edges[1:] + edges[:-1]) / 2.0, "f8"),
-        "y": _array(counts.astype(float)),
-        "width": float(edges[1] - edges[0]),
-        "marker": {"color": ACTUAL},
-        "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>",
-    }
-    return {"data": [trace], "layout": layout}
+    style = {"type": "bar", "marker": {"color": ACTUAL}, "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>"}
+    x, y = _array((edges[1:] + edges[:-1]) / 2.0, "f8"), _array(counts.astype(float))
+    return {"data": [{**style, "name": name, "x": x, "y": y, "width": float(edges[1] - edges[0])}], "layout": layout}
 
 
 def fault_figure(recording: Recording, events: Sequence[Event], times: Array) -> Figure | None:
@@ -196,30 +194,20 @@ def fault_figure(recording: Recording, events: Sequence[Event], times: Array) ->
         data.append({"type": "scatter", "mode": "lines", "name": escape(sender), "x": x, "y": y, "line": line})
     if events:
         colors = [_LEVEL_COLOURS.get(event.level, _FAULT) for event in events]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "event",
-                "x": _array(times, "f8"),
-                "y": [escape(mark) for mark in marks],
-                "text": [escape(event.message) for event in events],
-                "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
-                "marker": {"color": colors, "size": 9, "symbol": "diamond"},
-            }
-        )
+        style = {"type": "scatter", "mode": "markers", "marker": {"color": colors, "size": 9, "symbol": "diamond"}}
+        text = {
+            "text": [escape(event.message) for event in events],
+            "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
+        }
+        x, y = _array(times, "f8"), [escape(mark) for mark in marks]
+        data.append({**style, **text, "name": "event", "x": x, "y": y})
     known = [mode.value for mode in reversed(Mode)]
     levels = dict.fromkeys([*marks, *(mode for _, modes in histories for mode in modes)])
     order = sorted(levels, key=lambda level: known.index(level) if level in known else -1)
     layout = _layout(120 + 30 * len(order))
     layout["xaxis"] = _time_axis(recording)
-    layout["yaxis"] = {
-        "type": "category",
-        "gridcolor": _GRID,
-        "categoryorder": "array",
-        "categoryarray": [escape(level) for level in order],
-        "range": [-0.5, len(order) - 0.5],
-    }
+    categories = {"categoryorder": "array", "categoryarray": [escape(level) for level in order]}
+    layout["yaxis"] = _axis("", type="category", automargin=True, range=[-0.5, len(order) - 0.5], **categories)
     return {"data": data, "layout": layout}
 
 
@@ -241,5 +229,5 @@ def _layout(height: float) -> Figure:
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "hovermode": "x unified",
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left"},
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "maxheight": 0.9},
     }

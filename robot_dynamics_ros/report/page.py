@@ -19,7 +19,6 @@ from robot_dynamics_ros.report import figures
 from robot_dynamics_ros.report.figures import Figure
 from robot_dynamics_ros.report.recording import (
     CRITERION,
-    NO_STATES,
     Answers,
     Event,
     Recording,
@@ -43,7 +42,7 @@ _STYLE = """
 body { margin: 0; color: var(--ink); background: white;
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
 header { position: sticky; top: 0; z-index: 5; background: white; border-bottom: 1px solid var(--line);
-  padding: 10px 28px; display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 28px; }
+  padding: 10px max(28px, 50vw - 832px); display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 28px; }
 h1 { font-size: 20px; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 34px 0 8px; }
 nav a { color: var(--accent); text-decoration: none; margin-right: 18px; }
@@ -59,6 +58,7 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 8
 th, td { padding: 3px 14px 3px 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); white-space: normal; vertical-align: bottom; }
 th.word, td.word { text-align: left; }
+td:first-child.word { white-space: normal; overflow-wrap: anywhere; min-width: 5em; }
 td:last-child.word { white-space: normal; min-width: 16em; }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); gap: 8px; }
 .choice button { font: inherit; border: 1px solid var(--line); background: white; border-radius: 4px;
@@ -318,7 +318,7 @@ def _add_torque(page: _Page, recording: Recording) -> None:
     if recording.command is None:
         page.missing("No commanded torque:", f"{recording.why['command']}.")
     if recording.state is None:
-        page.missing("No measured torque:", f"{NO_STATES}.")
+        page.missing("No measured torque:", f"{recording.why['state']}.")
     elif not np.isfinite(recording.state.effort).any():
         page.missing(
             "No measured torque:",

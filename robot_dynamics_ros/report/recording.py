@@ -24,7 +24,6 @@ from robot_dynamics_ros.progress import progress
 
 _LEVELS = ("OK", "WARN", "ERROR", "STALE")
 _COMMANDS = "command_states"
-NO_STATES = "there are no joint states. Cure: record them, or make the report of the recording that was replayed"
 CRITERION = "RMS error at most 1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
 _SIMULATED_TIME = 1e15  # ns: clocks below 11 days since 1970 are simulated
 
@@ -232,7 +231,7 @@ def read_recording(
     *,
     model: RobotModel | None = None,
     rename: Mapping[str, str] | None = None,
-    no_model: str = "no robot was given",
+    no_model: str = "no robot was given. Cure: give model",
 ) -> Recording:
     """Read a bag for a report.
 
@@ -380,10 +379,9 @@ def answers(recording: Recording) -> Answers | None:
 
 def why_unpaired(recording: Recording) -> str:
     """Return the reason that no command belongs to a state, with a cure."""
-    if recording.state is None:
-        return NO_STATES
-    if "command" in recording.why:
-        return recording.why["command"]
+    for part in ("state", "command"):
+        if part in recording.why:
+            return recording.why[part]
     if not recording.stamped:
         return f"{recording.topic} has no stamps to find the command of a state. Cure: set header.stamp in the driver"
     return (
