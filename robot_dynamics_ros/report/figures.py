@@ -26,7 +26,7 @@ _SENDER_COLOURS = (ACTUAL, RESIDUAL, ERROR, DESIRED)
 _POINTS = 2000  # per trace
 _BINS = 80
 _MAX_FAULT_LINES = 100
-_MAX_LIMIT_RATIO = 4.0  # effort limits above this multiple of the largest effort are not drawn
+_MAX_LIMIT_RATIO = 2.5  # effort limits above this multiple of the largest effort are not drawn
 
 
 def extremes(values: Array, points: int) -> NDArray[np.intp]:

@@ -114,14 +114,12 @@ def _torque(recording: Recording) -> Statement:
     measured = np.array([rms(column(state, name, "effort")) for name in names])
     shares = np.divide(analysis.rms, measured, out=np.zeros_like(measured), where=measured > 0.0)
     j, causes = int(np.argmax(shares)), tuple(hints(model, analysis))
+    found = "No likely cause was found."
+    if causes:
+        found = "Likely cause:" if len(causes) == 1 else "Likely causes, the likeliest first:"
     text = (
         f"Worst is {names[j]}: its RMS residual (measured minus model torque) is {100 * shares[j]:.1f} % of its RMS "
-        f"measured torque, {100 * _ALLOWED_RESIDUAL:g} % allowed. "
-        + (
-            "Likely causes of the residual, the likeliest first:"
-            if causes
-            else "No likely cause of a residual was found."
-        )
+        f"measured torque, {100 * _ALLOWED_RESIDUAL:g} % allowed. {found}"
     )
     if shares[j] <= _ALLOWED_RESIDUAL:
         return Statement("good", "The model explains the measured torque.", text, causes)
