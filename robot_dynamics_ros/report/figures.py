@@ -32,14 +32,14 @@ _MAX_LIMIT_RATIO = 2.5  # effort limits above this multiple of the largest effor
 def extremes(values: Array, points: int) -> NDArray[np.intp]:
     """Return the increasing indices of the values to draw: little more than ``points``, and all peaks.
 
-    The values are divided into points / 2 stretches of equal length. Each keeps its smallest and its largest value, and
+    The values are divided into points / 2 intervals of equal length. Each keeps its smallest and its largest value, and
     one NaN if it has any, so that gaps remain visible. The first and the last value are kept.
     """
     m = len(values)
     if m <= points:
         return np.arange(m)
     length = -(-m // max(1, points // 2))
-    # Repetitions of the last value fill up the last stretch.
+    # Repetitions of the last value complete the last interval.
     rows = np.minimum(np.arange(-(-m // length) * length), m - 1).reshape(-1, length)
     table = values[rows]
     missing = np.isnan(table)
@@ -101,7 +101,7 @@ def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | Non
             traces.append(_line(escape(joint), tracking.time, error, color, dash))
     rows = [(f"error, {unit}", traces) for unit, traces in units.items()]
     figure = _stacked(recording, rows, 220)
-    # The names in the legend, in columns of equal width, would take the place of the plots.
+    # Each further row of the legend needs height; its columns are as wide as the longest name.
     columns = max(1, 1100 // (50 + 7 * max(map(len, tracking.joint_names))))
     if figure is not None:
         figure["layout"]["height"] += 19 * ((len(tracking.joint_names) - 1) // columns)

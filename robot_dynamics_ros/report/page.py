@@ -51,6 +51,7 @@ main { max-width: 1720px; margin: 0 auto; padding: 0 28px 28px; }
 section { scroll-margin-top: 54px; }
 p { margin: 6px 0 10px; max-width: 80em; overflow-wrap: anywhere; }
 .missing, .good, .bad, .unknown { border-left: 4px solid #f0b429; padding: 1px 14px; margin: 8px 0; }
+.missing p, .good p, .bad p, .unknown p { margin: 5px 0; }
 .good { border-color: #3f9142; } .bad { border-color: #d64545; } .missing, .unknown { background: #fffbea; }
 ol { margin: 0 0 8px; padding-left: 22px; max-width: 80em; }
 .wide { overflow-x: auto; }
@@ -71,6 +72,7 @@ footer { color: var(--soft); font-size: 13px; padding: 12px 28px; border-top: 1p
 @media print {
   header { position: static; padding: 0; } nav, .choice { display: none; }
   .wide { overflow: visible; } table { font-size: 11px; } th, td { white-space: normal; padding-right: 8px; }
+  td:first-child.word { min-width: 8em; }
   .joint, .figure, tr { break-inside: avoid; } h2 { break-after: avoid; } main { max-width: none; padding: 0; }
 }
 """

@@ -209,7 +209,7 @@ class Recording:
         return np.concatenate([[min(first, times.min())], times, [max(last, times.max())]]), modes
 
     def sliding(self, joint: str) -> bool:
-        """Return True if the model has this joint as a prismatic one."""
+        """True if the joint is a prismatic joint of the model."""
         return self.model is not None and joint in self.model.prismatic_joints
 
     def effort_limit(self, joint: str) -> float:
@@ -220,7 +220,7 @@ class Recording:
 
 
 def _unset(stamps: IntArray) -> NDArray[np.bool_]:
-    """Return True (m,) for each stamp that was left at zero; on a simulated clock zero is a time."""
+    """Return a mask (m,) of the stamps that were left at zero; on a simulated clock zero is a time."""
     unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _SIMULATED_TIME)
     return unset
 
@@ -404,7 +404,7 @@ class TrackingErrors:
 
 
 def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors | None:
-    """Return the tracking errors of the answered states; None without them, or without a common joint."""
+    """Return the tracking errors of the states with a command; None without them, or without a common joint."""
     state, command = recording.state, recording.command
     if answered is None or state is None or command is None:
         return None
