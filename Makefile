@@ -200,7 +200,7 @@ lint: $(TEST) ## style, types and package.xml
 	@$(BIN)/python -m pytest -q test/test_package.py test/test_style.py
 
 .PHONY: pictures
-pictures: $(TEST) ## make the animation of README, and photograph the browser view (needs chromium; a few minutes)
+pictures: $(TEST) ## make the animation of README, and photograph the browser view and a report (needs chromium; a few minutes)
 	@$(BIN)/python docs/two_laws.py
 	@$(BIN)/python docs/pictures.py
 

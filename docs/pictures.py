@@ -1,6 +1,6 @@
-"""Make the pictures of `robot_dynamics view` for docs: `make pictures`, a few minutes.
+"""Make the pictures of `robot_dynamics view` and `report` for docs: `make pictures`, a few minutes.
 
-A demo run is recorded, shown in headless Chromium, and photographed step by step.
+A demo run is recorded, shown in headless Chromium, and photographed step by step. The report is that of a simulation.
 """
 
 from __future__ import annotations
@@ -48,21 +48,37 @@ def main() -> None:
         bag = arguments.bag or _record(Path(folder))
         _moving(browser, bag, IMAGES / "view.webp")
         _still(browser, "ur5e", IMAGES / "view_pose.png")
+        _report(browser, Path(folder), IMAGES / "report.png")
 
 
 def _record(folder: Path) -> Path:
-    command = [
-        sys.executable,
-        "-m",
-        "robot_dynamics_ros.cli.main",
-        "demo",
-        "--law",
-        "pd",
-        "--output",
-        str(folder / "d"),
-    ]
-    subprocess.run(command, check=True)
+    _run("demo", "--law", "pd", "--output", str(folder / "d"))
     return folder / "d" / "pd" / "bag"
+
+
+def _run(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "robot_dynamics_ros.cli.main", *arguments], check=True)
+
+
+def _report(browser: Any, folder: Path, output: Path) -> None:
+    """The top of the report on a simulation whose arm is heavier than the model, and one of its joints."""
+    bag, html = folder / "simulated" / "panda", folder / "report.html"
+    bag.parent.mkdir()
+    _run("simulate", "panda", "--mass-scale", "1.2", "-o", str(bag))
+    _run("report", str(bag), "-o", str(html))
+    page = browser.new_page(viewport={"width": 1280, "height": 5000})
+    page.goto(html.as_uri())
+    page.wait_for_selector("body[data-drawn]")
+    page.click("#joint-3 summary")
+    page.wait_for_selector("#joint-3 .main-svg")
+    top, joint, end = (round(page.locator(name).bounding_box()["y"]) for name in ("#recording", "#joint-3", "#joint-4"))
+    image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    page.close()
+    picture = Image.new("RGB", (image.width, top + end - joint))
+    picture.paste(image.crop((0, 0, image.width, top)))
+    picture.paste(image.crop((0, joint, image.width, end)), (0, top))
+    picture.quantize(256, dither=Image.Dither.NONE).save(output, optimize=True)
+    print(f"{output}: {output.stat().st_size / 1e6:.2f} MB")
 
 
 def _moving(browser: Any, bag: Path, output: Path) -> None:
