@@ -256,7 +256,7 @@ def part(function: Function) -> Function:
 
 
 def by_class(function: Callable[..., Any]) -> Any:
-    """Return ``functools.singledispatch`` of a function for kernels: the class of the first argument selects the overload.
+    """Return ``functools.singledispatch`` for kernels: the class of the first argument selects the overload.
 
     The first argument is a NamedTuple. ``result.register(Class, overload)`` adds an overload. Numba selects it at
     compile time and inlines it into the caller.
