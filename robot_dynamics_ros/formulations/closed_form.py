@@ -57,7 +57,7 @@ class ClosedForm:
     gravity: Any
 
     def lines(self, digits: int = 4) -> Iterator[str]:
-        """Yield the equations as text, such as ``M11 = 2.5 + 1.2 c2``.
+        """Yield the equations as text, such as ``M11 = 2.5 + 1.2 c2``, where c2 is cos(q2) and s12 is sin(q1 + q2).
 
         Numbers have ``digits`` significant digits. Terms below a hundredth of the last digit of the largest term of M,
         V or G are omitted.

@@ -1,4 +1,4 @@
-"""Checked directions, mass properties and numbers."""
+"""Checked directions, mass properties and numbers. Units are kg, m and kg m^2."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHORTEST, _LONGEST = 1e-12, 1e12
 
 
 def unit_vector(axis: Array, where: str) -> Array:
-    """Return an axis (3,) normalised to length 1.
+    """Return an axis (3,) normalised to length 1, as a new array.
 
-    Raises RobotModelError, which begins with ``where``, if the length is below 1e-12 or above 1e12.
+    Raises RobotModelError if the length is below 1e-12 or above 1e12; ``where`` is the beginning of its message.
     """
     length = math.hypot(*axis)
     if not _SHORTEST <= length <= _LONGEST:
@@ -45,13 +45,23 @@ def symmetric(ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: f
 
 
 def steiner(mass: float, offset: Array) -> Array:
-    """Return the inertia (3, 3) of a point mass at ``offset`` (3,): the parallel-axis theorem, Tsai (9.9)."""
+    """Return the inertia (3, 3) about the origin of a point mass at ``offset`` (3,): parallel-axis theorem, Tsai (9.9)."""
     return mass * (float(offset @ offset) * np.eye(3) - np.outer(offset, offset))
 
 
 @dataclass
 class InertiaSum:
-    """Sum of mass, first moment of mass and inertia of several parts, about the origin and in the axes of a frame."""
+    """Sum of mass, first moment of mass and inertia of several parts, about the origin and in the axes of a frame.
+
+    Attributes
+    ----------
+    mass
+        kg.
+    moment
+        First moment of mass (3,), kg m.
+    inertia
+        (3, 3), kg m^2, about the origin.
+    """
 
     mass: float
     moment: Array
