@@ -34,7 +34,7 @@ _MATHEMATICS = _Mathematics()
 
 @cache
 def interpreted(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel as a plain Python function, which also calls other kernels as plain Python functions.
+    """Return a kernel, compiled or not, as a plain Python function that also calls other kernels as such functions.
 
     It accepts arrays of dtype object whose elements have the operators ``+ - * / >`` and the methods ``sin``, ``cos``
     and ``sqrt``. The result is the same if numba is missing or disabled.

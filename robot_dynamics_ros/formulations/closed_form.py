@@ -44,9 +44,9 @@ class ClosedForm:
     q
         Positions as symbols: q1, q2 and so on, d2 for a prismatic joint.
     qd
-        Rates as symbols.
+        Rates as symbols: q1', d2' and so on.
     mass_matrix, velocity_terms, gravity
-        M (n, n), V (n,) and G (n,) as SymPy matrices.
+        M (n, n), V (n, 1) and G (n, 1) as SymPy matrices, Tsai (9.86), (9.101), (9.102).
     """
 
     joint_names: tuple[str, ...]
@@ -78,7 +78,8 @@ class ClosedForm:
 def closed_form(model: RobotModel) -> ClosedForm:
     """Return the closed-form equations of motion of a robot, including couplings and rotors, without friction.
 
-    Numbers are those of the model, without rounding. Terms that cancel up to rounding are omitted.
+    They are Tsai (9.86), (9.101) and (9.102). Numbers are those of the model, without rounding. Terms that cancel up to
+    rounding are omitted.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 A placement (12,) is a rotation matrix (9,), row by row, and a position (3,), m. ``robot`` has the model arrays (see
 layout.ModelArrays). ``work`` (bodies + rotors, WORK_SIZE) has the intermediate results of each row, in the columns
-that layout names. ``place_bodies`` fills its placements, which the other functions read. Body i is row i of both.
+that layout names; body i is row i. ``place_bodies`` fills its placements, which the other functions read.
 """
 
 from __future__ import annotations

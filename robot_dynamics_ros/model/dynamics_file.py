@@ -30,7 +30,7 @@ class JointDynamics:
     static
         Static level, N m or N; None: the Coulomb level.
     stribeck_velocity
-        Velocity scale of the decrease from static to Coulomb level, rad/s or m/s; 0: immediate.
+        Velocity scale of the decrease from static to Coulomb level, rad/s or m/s; 0: static level at rest only.
     ripple
         Variation of the level with position q, amplitude sin(per_turn q + phase): amplitude (N m or N), per_turn and
         phase (rad).
@@ -39,7 +39,7 @@ class JointDynamics:
     rotor_inertia
         Axial inertia of the motor's rotor, kg m^2.
     gear_ratio
-        Spin rate of the rotor per joint rate.
+        Spin rate of the rotor per joint rate, signed.
     rotor_carrier
         "parent": the joint's parent link carries the rotor. "none": only its reflected inertia is considered.
     """

@@ -32,7 +32,7 @@ _ROUNDING = 1e-6  # relative, for published numbers with six digits
 
 @dataclass(frozen=True)
 class Inertial:
-    """Mass (kg), centre of mass (3,) (m) and inertia (3, 3) about it (kg m^2), in link axes."""
+    """Mass (kg), centre of mass (3,) in the link's frame (m), and inertia (3, 3) about it in link axes (kg m^2)."""
 
     mass: float
     com: Array
@@ -45,7 +45,7 @@ def symmetric(ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: f
 
 
 def steiner(mass: float, offset: Array) -> Array:
-    """Return the inertia (3, 3) about the origin of a point mass at ``offset`` (3,): parallel-axis theorem, Tsai (9.9)."""
+    """Return the inertia (3, 3) about the origin of a point mass at ``offset`` (3,): Tsai (9.9), parallel axes."""
     return mass * (float(offset @ offset) * np.eye(3) - np.outer(offset, offset))
 
 
@@ -73,7 +73,7 @@ class InertiaSum:
         return InertiaSum(0.0, np.zeros(3), np.zeros((3, 3)))
 
     def add(self, part: Inertial, rotation: Array, position: Array) -> None:
-        """Add a part; ``rotation`` (3, 3) and ``position`` (3,) place its link's frame in this frame."""
+        """Add a part; ``rotation`` (3, 3) and ``position`` (3,), m, place its link's frame in this frame."""
         with np.errstate(over="ignore", invalid="ignore"):  # callers check the sum
             com = position + rotation @ part.com
             self.mass += part.mass

@@ -272,7 +272,7 @@ def gravity_vector(vector: ArrayLike) -> Array:
 
 
 def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
-    """Return True if two robots differ at most in inertias and friction."""
+    """Return True if two robots differ at most in inertias, payload and friction."""
     return (one.joint_names, one.loops) == (other.joint_names, other.loops) and all(
         np.array_equal(x, y)
         for x, y in (

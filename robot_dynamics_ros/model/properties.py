@@ -211,18 +211,18 @@ class RobotProperties:
         return joint_vectors(name, value, self.joint_names, single=True)
 
     def body_wrenches(self, wrenches: Wrenches | None) -> Array:
-        """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies.
+        """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies, one body for each moving link.
 
         Parameters
         ----------
         wrenches
-            Force and moment (..., 6) by link name, at the origin and in the axes of the link's frame. None gives
-            (0, 6).
+            Force (N) and moment (Nm), (..., 6), by link name, at the origin and in the axes of the link's frame. None
+            gives (0, 6).
 
         Returns
         -------
         Array
-            Force and moment, at the origin and in the axes of each body's frame.
+            Force and moment, at the origin and in the axes of each body's frame (see ``link_frames``).
 
         Raises
         ------

@@ -74,9 +74,10 @@ def reduce_urdf(text: str | bytes, source: str) -> ElementTree.Element:
 
 
 def parse_xml(text: str | bytes, source: str) -> ElementTree.Element:
-    """Return the root element of a document, including comments. Errors as for ``reduce_urdf``.
+    """Return the root element of a document, including comments.
 
     Namespaces are not resolved, as in urdfdom: a prefix needs no declaration, and xmlns is an ordinary attribute.
+    Raises RobotModelError for malformed XML and for a document type.
     """
     if not isinstance(text, (str, bytes)):
         raise RobotModelError(f"{source}: {type(text).__name__} is not text. Cure: pass the URDF as str or bytes")
@@ -155,7 +156,7 @@ _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 @dataclass(frozen=True)
 class Mimic:
-    """Position of a mimic joint: multiplier * position of ``joint`` + offset."""
+    """Position of a mimic joint: multiplier * position of ``joint`` + offset, with the offset in rad or m."""
 
     joint: str
     multiplier: float

@@ -222,7 +222,7 @@ class Numbers(Parameter[Sequence[float]]):
     within
         Bounds of each number.
     how_many
-        Description of the required length.
+        Required length in words, for messages.
     count
         Required length, or None if it depends on the robot.
     """

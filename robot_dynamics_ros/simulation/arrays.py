@@ -60,15 +60,15 @@ class Joints(NamedTuple):
 
 
 class Separable(NamedTuple):
-    """Kind of an arm whose joints each depend on one coordinate: friction acts on coordinates, see separable."""
+    """Kind of an arm whose joints each depend on one coordinate: friction acts on coordinates, see module separable."""
 
 
 class Coupled(NamedTuple):
-    """Kind of an arm with joints that depend on several coordinates, see coupled."""
+    """Kind of an arm with joints that depend on several coordinates, see module coupled."""
 
 
 class Looped(NamedTuple):
-    """Kind of an arm with closed loops, see loops."""
+    """Kind of an arm with closed loops, see package loops."""
 
 
 Kind = Separable | Coupled | Looped

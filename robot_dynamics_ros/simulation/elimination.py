@@ -56,7 +56,7 @@ def _subtract(share: float, row: Array, other: Array) -> None:
 
 @kernel
 def contains(numbers: IntArray, count: int, number: int) -> bool:
-    """True if ``number`` is among the first ``count`` of ``numbers`` (m,)."""
+    """Return True if ``number`` is among the first ``count`` of ``numbers`` (m,)."""
     for k in range(count):
         if numbers[k] == number:
             return True
@@ -108,7 +108,7 @@ def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> E
 
 @kernel
 def satisfy(equations: Equations, vector: Array) -> None:
-    """Change the pivots of ``vector`` (n,) so that it satisfies the equations."""
+    """Change the pivots of ``vector`` (n,) so that it satisfies the equations, which are from ``eliminate``."""
     for i in range(equations.rank):
         total = equations.targets[i]
         for j in range(vector.shape[0]):
@@ -134,7 +134,7 @@ def _free_coordinates(equations: Equations) -> IntArray:
 def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
     """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x in the null space of the equations.
 
-    Returns -1, or the coordinate at which the factorisation of A, ``matrix`` (n, n), fails.
+    ``force`` has shape (n,). Returns -1, or the coordinate at which the factorisation of A, ``matrix`` (n, n), fails.
     """
     n, others = force.shape[0], _free_coordinates(equations)
     basis = np.zeros((n, others.shape[0]))

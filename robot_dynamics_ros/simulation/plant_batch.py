@@ -58,6 +58,8 @@ class PlantBatch(BasePlant):
 
     Raises
     ------
+    RobotModelError
+        If a joint moves no mass.
     RobotDynamicsError
         As ``Plant``, and if the models differ in more than inertias and friction.
     """

@@ -114,7 +114,7 @@ class SimulatedArm:
 
     @property
     def loops(self) -> dict[str, object]:
-        """Diagnostic values of the loops.
+        """Diagnostic values of the loops, by their texts in /diagnostics.
 
         For each loop the force (3,) of link a on link b, averaged over the last step, in root axes (N), and the gap
         (m).
