@@ -2,7 +2,7 @@
 
 In shapes, n is the number of coordinates and K that of constraint rows. A constraint row k is a direction E_k in which
 Coulomb friction and limits act: z_k = E_k v. If each joint depends on one coordinate, the rows are the coordinates. The
-functions return views of the arrays that they get, unless they say otherwise. Units are SI.
+functions return views of the arrays that they get, unless stated otherwise. Units are SI.
 """
 
 from __future__ import annotations
