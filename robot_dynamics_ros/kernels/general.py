@@ -21,7 +21,7 @@ class GeneralKernels:
     the result to the last one, and returns that array. It returns another object if an argument is not such an array or
     has the wrong shape, and if the mass matrix is singular. Batched functions take C-contiguous float64 arrays whose
     shapes the caller has checked, and return the status of the function of the same name in entries. Positions are in
-    rad or m, torques in Nm or N. Calls share scratch memory and take turns.
+    rad or m, torques in Nm or N. Single-state calls share scratch memory and take turns.
 
     Attributes
     ----------
