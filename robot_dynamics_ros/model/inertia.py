@@ -87,10 +87,10 @@ class InertiaSum:
 
 
 def check_inertia(inertia: Array) -> str | None:
-    """Return the reason why no mass distribution can have this inertia (3, 3), or None.
+    """Return the reason why no mass distribution can have this inertia (3, 3), kg m^2, or None.
 
-    No principal moment may be negative, and none may exceed the sum of the other two (Tsai 9.2). The tolerance of 1e-6
-    allows for published numbers with six digits.
+    No principal moment may be negative, and none may exceed the sum of the other two (Tsai 9.2). The tolerance, 1e-6 of
+    the largest moment, allows for published numbers with six digits.
     """
     moments = np.linalg.eigvalsh(inertia)
     scale = float(np.abs(moments).max())

@@ -52,7 +52,10 @@ class Link:
     inertia: Array
 
     def placed(self, q: float) -> tuple[Array, Array]:
-        """Return rotation (3, 3) and origin (3,), m, in the parent's frame at joint position q: Craig (3.6)."""
+        """Return rotation (3, 3) and origin (3,), m, in the parent's frame at joint position q: Craig (3.6).
+
+        q is in rad or m, without the offset of a coupled joint.
+        """
         if self.prismatic:
             return self.rotation, self.position + q * self.rotation[:, 2]
         c, s = np.cos(q), np.sin(q)
