@@ -27,12 +27,12 @@ class Couplings:
     names
         The n independent coordinates.
     rows
-        Rows of all movable joints and coordinates. Factors are nonzero. A joint whose row has no factors is locked
-        at its offset.
+        Row of each movable joint and coordinate, by name, in terms of ``names``. Factors are nonzero. A joint whose row
+        has no factors is locked at its offset (rad or m).
     rotors
         Name, definition and spin rate by coordinate of each rotor. Rotors of joints (the short form) come first.
     locked
-        Positions of the locked joints and coordinates.
+        Positions (rad or m) of the locked joints and coordinates.
     """
 
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class Couplings:
     def substitute(self, row: Row, where: str) -> Row:
         """Return ``row`` with each name replaced by its own row, so that only independent names remain.
 
-        Raises RobotModelError, which begins with ``where``, if a factor or the offset is not finite.
+        Raises RobotModelError if a factor or the offset is not finite; ``where`` is the beginning of its message.
         """
         factors: dict[str, float] = {}
         offset = row.offset

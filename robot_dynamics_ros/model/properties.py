@@ -30,12 +30,14 @@ _BODY_PARAMETERS = ("mass", "mcx", "mcy", "mcz", "ixx", "ixy", "ixz", "iyy", "iy
 class RobotProperties:
     """Base class of RobotModel: its properties, and checks of arguments against them.
 
+    Arrays are copies unless they are called read-only.
+
     Attributes
     ----------
     name
         Name of the robot in its URDF.
     kernels
-        Compiled kernels.
+        Compiled kernels of this robot, without checks of arguments, for functions of this package.
     """
 
     name: str
@@ -160,7 +162,12 @@ class RobotProperties:
 
     @property
     def friction_parameters(self) -> Array:
-        """Friction parameters (moving joints, 11) of ``moving_joints``, read-only; columns as in kernels/layout.py."""
+        """Friction parameters (moving joints, 11) of ``moving_joints``, read-only, in SI units.
+
+        Columns: viscous coefficient; Coulomb level, the same for negative velocities, static level (0: Coulomb level);
+        Stribeck velocity; amplitude, per_turn and phase of the ripple; amplitude, slope and shift of the sigmoid
+        (docs/dynamics_file.md).
+        """
         return self._data.friction
 
     @property
@@ -198,24 +205,24 @@ class RobotProperties:
     def vector(self, name: str, value: ArrayLike) -> Array:
         """Return ``value`` as a float64 array (n,), without a copy if it is a C-contiguous one already.
 
-        Infinite values and NaN are accepted. Raises RobotDynamicsError, which begins with ``name``, for any other value
-        than n real numbers.
+        Infinite values and NaN are accepted. Raises RobotDynamicsError for any other value than n real numbers;
+        ``name``, that of the argument, is the beginning of its message.
         """
         return joint_vectors(name, value, self.joint_names, single=True)
 
     def body_wrenches(self, wrenches: Wrenches | None) -> Array:
-        """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies.
+        """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies, one body for each moving link.
 
         Parameters
         ----------
         wrenches
-            Force and moment (..., 6) by link name, at the origin and in the axes of the link's frame. None gives
-            (0, 6).
+            Force (N) and moment (Nm), (..., 6), by link name, at the origin and in the axes of the link's frame. None
+            gives (0, 6).
 
         Returns
         -------
         Array
-            Force and moment, at the origin and in the axes of each body's frame.
+            Force and moment, at the origin and in the axes of each body's frame (see ``link_frames``).
 
         Raises
         ------

@@ -53,12 +53,12 @@ class RobotModel(RobotProperties):
         joints: Sequence[str] | None = None,
         locked: Mapping[str, float] | None = None,
     ) -> RobotModel:
-        """Load a robot that this package installs: panda, planar_2r, puma560, scara or ur5e.
+        """Return the model of a robot that this package installs: panda, planar_2r, puma560, scara or ur5e.
 
         Parameters
         ----------
         name
-            Name of the robot.
+            Name of the robot; the message for an unknown one lists all.
         dynamics
             Name of an installed dynamics file without ``.dynamics.yaml``, such as "panda_coulomb". None: the file with
             the robot's name, if there is one.
@@ -68,7 +68,7 @@ class RobotModel(RobotProperties):
         Raises
         ------
         RobotDynamicsError
-            For an unknown name; the message lists the known ones. Otherwise as for ``from_urdf``.
+            For an unknown name. Otherwise as for ``from_urdf``.
         """
         urdf, own = robot_urdf(name), robot_dynamics_file(name)
         extra = own if dynamics is None else find_resource("config", f"{dynamics}.dynamics.yaml")
@@ -85,7 +85,7 @@ class RobotModel(RobotProperties):
         locked: Mapping[str, float] | None = None,
         strict: bool = False,
     ) -> RobotModel:
-        """Load a URDF file.
+        """Return the model of a URDF file.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class RobotModel(RobotProperties):
         locked: Mapping[str, float] | None = None,
         strict: bool = False,
     ) -> RobotModel:
-        """Create a model from the text of a URDF.
+        """Return the model of a robot, from the text of a URDF.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class RobotModel(RobotProperties):
         return self._with(scaled(self._data, mass, friction))
 
     def without_gravity(self) -> RobotModel:
-        """Return this model with zero gravity, including its payload."""
+        """Return this model with zero gravity, also for its payload; see ``with_gravity``."""
         return self.with_gravity(np.zeros(3))
 
     def differs_in_parameters_only(self, other: RobotModel) -> bool:
@@ -258,8 +258,8 @@ class RobotModel(RobotProperties):
         q, qd, qdd
             Position, velocity and acceleration (..., n).
         external_wrenches
-            Force and moment (..., 6) that act on a link, by link name, at the origin and in the axes of the link's
-            frame.
+            Force (N) and moment (Nm), (..., 6), that act on a link, by link name, at the origin and in the axes of
+            the link's frame.
 
         Raises
         ------
@@ -334,8 +334,8 @@ class RobotModel(RobotProperties):
     def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
         """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).
 
-        The derivatives are analytical: Singh, Russo, Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass
-        matrix.
+        Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
+        Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
         """
         dq, dqd = np.empty(self._square), np.empty(self._square)
         if self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) is dqd:
@@ -394,9 +394,9 @@ class RobotModel(RobotProperties):
     ) -> Array:
         """Return the wrench (..., moving joints, 6) of parent on child at each moving joint: Craig (6.49)-(6.52).
 
-        Force, then moment, at the origin and in the axes of the child link's frame, in the order of ``moving_joints``.
-        The axial component is the joint's torque without the part of its rotor. For coupled joints it is the torque of
-        an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
+        Force (N), then moment (Nm), at the origin and in the axes of the child link's frame, in the order of
+        ``moving_joints``. The axial component is the joint's torque without the part of its rotor. For coupled joints
+        it is the torque of an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
         """
         bound, shape = self._bound(entries.joint_wrenches_batch), (len(self.moving_joints), 6)
         wrenches = {} if external_wrenches is None else external_wrenches
@@ -408,7 +408,7 @@ class RobotModel(RobotProperties):
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Return the regressor Y (..., n, parameters) at ``q``, ``qd``, ``qdd`` (..., n): Spong (9.121).
 
-        ``inverse_dynamics`` equals Y ``inertial_parameters``.
+        ``inverse_dynamics`` equals Y ``inertial_parameters``; ``parameter_names`` has the order of the columns.
         """
         count = PARAMETERS * len(self.moving_joints) + len(self._data.rotor_names)
         bound = self._bound(entries.regressor_batch, self._data.link_rotations.copy())
@@ -416,21 +416,21 @@ class RobotModel(RobotProperties):
         return np.swapaxes(columns, -1, -2).copy()
 
     def link_pose(self, q: ArrayLike, link: str) -> Array:
-        """Return the pose (..., 4, 4) of a link's frame in the root frame at ``q`` (..., n).
+        """Return the pose (..., 4, 4), m, of a link's frame in the root frame at ``q`` (..., n).
 
         Raises RobotDynamicsError for an unknown link.
         """
         return self._run(self._bound(entries.link_pose_batch, *self._link(link)), (4, 4), q=q)
 
     def jacobian(self, q: ArrayLike, link: str) -> Array:
-        """Return the Jacobian (..., 6, n) of a link's frame in root axes, linear rows first: Craig chapter 5.
+        """Return the Jacobian (..., 6, n) of a link frame's origin in root axes, linear rows first: Craig chapter 5.
 
         ``q`` has shape (..., n). Raises RobotDynamicsError for an unknown link.
         """
         return self._run(self._bound(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q)
 
     def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
-        """Return dJ/dt qd (..., 6): linear and angular acceleration of a link's frame at qdd = 0, in root axes.
+        """Return dJ/dt qd (..., 6): linear and angular acceleration of a link frame's origin at qdd = 0, root axes.
 
         ``q`` and ``qd`` have shape (..., n). Raises RobotDynamicsError for an unknown link.
         """
