@@ -23,7 +23,8 @@ from playwright.sync_api import Page, sync_playwright
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
 from robot_dynamics_ros.view.motion import read_motion
-from robot_dynamics_ros.view.viewer import Viewer, pose_view, recording_view
+from robot_dynamics_ros.view.bags import bag_view
+from robot_dynamics_ros.view.viewer import Viewer, pose_view
 
 IMAGES = Path(__file__).resolve().parent / "images"
 ADDRESS = ("127.0.0.1", 18280)
@@ -70,7 +71,7 @@ def _moving(browser: Any, bag: Path, output: Path) -> None:
     model, urdf = _robot("panda")
     topic = "/joint_states"
     recording, notes = read_motion(bag, topic, model)
-    viewer, update = recording_view(model, urdf.read_bytes(), urdf.parent, recording, ADDRESS, notes)
+    viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, [("pd", recording)], ADDRESS, notes)
     assert recording.desired is not None
     moving = np.abs(np.diff(recording.desired.rows, axis=0)).max(axis=1) > 1e-6
     begin, *_, end = recording.desired.time[1:][moving]
