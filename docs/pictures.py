@@ -71,7 +71,7 @@ def _moving(browser: Any, bag: Path, output: Path) -> None:
     model, urdf = _robot("panda")
     topic = "/joint_states"
     recording, notes = read_motion(bag, topic, model)
-    viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, [("pd", recording)], ADDRESS, notes)
+    viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, [("pd", (recording, notes))], ADDRESS)
     assert recording.desired is not None
     moving = np.abs(np.diff(recording.desired.rows, axis=0)).max(axis=1) > 1e-6
     begin, *_, end = recording.desired.time[1:][moving]

@@ -21,6 +21,13 @@ _FOLLOW = 0.2  # s, update period of the time slider
 _SHOWN = 20  # poses of a recording that the camera must show
 
 
+def bag_labels(bags: Sequence[Path]) -> list[str]:
+    """Return the last part of the paths in which all differ: pd and gravity for pd/bag and gravity/bag."""
+    parts = [bag.resolve().parts[::-1] for bag in bags]
+    names = zip(*parts, strict=False)
+    return list(next((level for level in names if len(set(level)) == len(bags)), map(str, bags)))
+
+
 def show_bags(
     model: RobotModel,
     urdf: Path,
@@ -35,10 +42,8 @@ def show_bags(
     Raises BagError for a bag that cannot be read, RobotDynamicsError if the extra ``view`` is not installed or the
     address not available, and KeyboardInterrupt at Ctrl-C.
     """
-    motions = [(label, *read_motion(bag, topic, model)) for label, bag in bags]
-    recordings = [(label, recording) for label, recording, _ in motions]
-    notes = [f"{label}: {note}" for label, _, others in motions for note in others]
-    viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, recordings, address, notes)
+    recordings = [(label, read_motion(bag, topic, model)) for label, bag in bags]
+    viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, recordings, address)
     viewer.serve(update)
 
 
@@ -46,15 +51,14 @@ def bag_view(
     model: RobotModel,
     description: str | bytes,
     folder: Path,
-    recordings: Sequence[tuple[str, MotionRecording]],
+    recordings: Sequence[tuple[str, tuple[MotionRecording, Sequence[str]]]],
     address: tuple[str, int],
-    notes: Sequence[str] = (),
 ) -> tuple[Viewer, Update]:
-    """Serve recordings, each with its label, and start playback; other arguments are those of Viewer.
+    """Serve what ``read_motion`` returned, each with its label, and start playback; other arguments are as in Viewer.
 
     Several recordings are aligned at the first change of the desired position.
     """
-    motions = [motion for _, motion in recordings]
+    motions = [motion for _, (motion, _) in recordings]
     begin = min(motion.start for motion in motions)
     shifts = [motion.start - begin for motion in motions]
     duration = max(motion.duration - shift for motion, shift in zip(motions, shifts, strict=True))
@@ -70,7 +74,7 @@ def bag_view(
         torques=np.concatenate(torques) if torques else None,
         controls="Playback",
         labels=[label for label, _ in recordings] if len(recordings) > 1 else [""],
-        notes=notes,
+        notes=[f"{label}: {note}" for label, (_, notes) in recordings for note in notes],
     )
     clock, moved = Clock(duration, playing=True), threading.Event()
     follow = _add_controls(viewer, clock, moved)

@@ -82,17 +82,13 @@ def legend(
     )
     sizes = [f"{STROKE * reach:.2g} m of a straight arrow"] if any(prismatic) else []
     sizes += [] if all(prismatic) else ["300° of the ring"]
+    scale = force_scale(model, reach)
+    force = f"; a length of {GRID_CELL:g} m is {GRID_CELL / scale:.2g} N" if scale else ""
     entries = {
         "arm": (_box(GREY), f"<b>robot</b>, at the {escape(position)}"),
         "ghost": (_box(GHOST, 0.35), "<b>desired position</b>; inside the robot where the error is small"),
         "torques": (_TORQUE, f"<b>{escape(torque)}</b> of each joint; {' or '.join(sizes)} for the {whole}. {_ramp()}"),
-        "reactions": (
-            _ARROW,
-            "<b>joint force</b> on the next link, from the model; a length of "
-            f"{GRID_CELL:g} m is {GRID_CELL / scale:.2g} N"
-            if scale
-            else "",
-        ),
+        "reactions": (_ARROW, f"<b>joint force</b> on the next link, from the model{force}"),
         "centre": (_BALL, "<b>centre of mass</b> of all moving links"),
         "inertias": (_box(BOX_COLOUR, 0.6), "<b>inertia</b> of a link, as a box of uniform density with its mass"),
         "ground": (_GRID, f"<b>grid</b> of {GRID_CELL:g} m, with bold lines every {5 * GRID_CELL:g} m"),
@@ -101,7 +97,7 @@ def legend(
     rows = "".join(
         f"<tr><td style='{left}'>{symbol}</td><td style='padding:1px 0'>{text}</td></tr>"
         for name, (symbol, text) in entries.items()
-        if text and name in shown
+        if name in shown
     )
     return f"<div style='padding:0 0.9em 0.4em;font-size:12px;line-height:1.35'><table>{rows}</table></div>"
 
