@@ -87,7 +87,7 @@ def legend(
     entries = {
         "arm": (_box(GREY), f"<b>robot</b>, at the {escape(position)}"),
         "ghost": (_box(GHOST, 0.35), "<b>desired position</b>; inside the robot where the error is small"),
-        "torques": (_TORQUE, f"<b>{escape(torque)}</b> of each joint; {' or '.join(sizes)} for the {whole}. {_ramp()}"),
+        "torques": (_TORQUE, f"<b>joint torque</b>, {escape(torque)}; {' or '.join(sizes)} for the {whole}. {_ramp()}"),
         "reactions": (_ARROW, f"<b>joint force</b> on the next link, from the model{force}"),
         "centre": (_BALL, "<b>centre of mass</b> of all moving links"),
         "inertias": (_box(BOX_COLOUR, 0.6), "<b>inertia</b> of a link, as a box of uniform density with its mass"),

@@ -46,7 +46,8 @@ _ARC_RADIUS, _SHAFT_RADIUS = 0.11, 0.008  # torque arrows, relative to the reach
 STROKE = 3.0 * _ARC_RADIUS
 """Length of the arrow for the whole torque of a prismatic joint, relative to the reach."""
 LAYERS = {
-    "ghost": ("desired arm", True),
+    "arm": ("robot", True),
+    "ghost": ("desired position", True),
     "torques": ("joint torques", True),
     "labels": ("labels", False),
     "reactions": ("joint forces", True),
@@ -57,10 +58,15 @@ LAYERS = {
 
 
 def position_range(model: RobotModel) -> tuple[Array, Array]:
-    """Return lower and upper positions (n,) of the sliders: the limits, else +-pi rad or +-0.25 m."""
+    """Return lower and upper positions (n,) of the sliders: the limits, else +-pi rad or +-0.25 m.
+
+    Equal limits count as none, because exporters write 0 and 0 for limits that are not set.
+    """
     prismatic = np.array([name in model.prismatic_joints for name in model.joint_names])
     half = np.where(prismatic, _HALF_STROKE, _HALF_TURN)
-    lower, upper = model.position_lower, model.position_upper
+    apart = model.position_lower < model.position_upper
+    lower = np.where(apart, model.position_lower, -np.inf)
+    upper = np.where(apart, model.position_upper, np.inf)
     least = np.where(np.isfinite(upper), upper - 2.0 * half, -half)
     most = np.where(np.isfinite(lower), lower + 2.0 * half, half)
     return np.where(np.isfinite(lower), lower, least), np.where(np.isfinite(upper), upper, most)
@@ -177,7 +183,6 @@ class Scene:
             name: scene.add_frame(f"{root}/{name}", show_axes=False, visible=shown)
             for name, (_, shown) in LAYERS.items()
         }
-        scene.add_frame(f"{root}/arm", show_axes=False)
         self._links = self._frames("arm")
         self._ghost = scene.add_frame(f"{root}/ghost/desired", show_axes=False)
         self._ghost_links = self._frames("ghost/desired")

@@ -131,7 +131,7 @@ class Viewer:
 
     def _explain(self) -> None:
         """Update the legend."""
-        shown = {name for name, layer in self.scenes[0].layers.items() if layer.visible} | {"arm", "ground"}
+        shown = {name for name, layer in self.scenes[0].layers.items() if layer.visible} | {"ground"}
         if all(state.desired is None for state in self._states):
             shown.discard("ghost")
         kinds = " or ".join(dict.fromkeys(state.torque_kind for state in self._states))
@@ -222,6 +222,7 @@ def pose_view(
     """Serve an arm with a slider for each joint, gravity torque and centre of mass; arguments are those of Viewer."""
     lower, upper = position_range(model)
     middle = 0.5 * (lower + upper)
+    units = sorted({"m" if name in model.prismatic_joints else "rad" for name in model.joint_names})
     viewer = Viewer(
         model,
         description,
@@ -229,7 +230,7 @@ def pose_view(
         address=address,
         poses=[middle],
         position="positions of the sliders",
-        controls="Joints",
+        controls=f"Joints, in {' and '.join(units)}",
     )
     lower, upper, middle = (np.round(q, _DIGITS) for q in (lower, upper, middle))
     start = np.clip(middle, lower, upper)
@@ -271,7 +272,7 @@ def live_view(
     viewer = Viewer(model, description, folder, address=address, poses=[middle])
     viewer.status("waiting for joint states")
     rest = np.zeros(model.n)
-    viewer.show([SceneState(middle, rest, rest, np.full(model.n, np.nan))])
+    viewer.show([SceneState(middle, rest, rest, np.full(model.n, np.nan), torque_kind="measured effort")])
     viewer.stale(True)
 
     def update(seconds: float) -> None:

@@ -62,8 +62,9 @@ def test_torque_is_a_share_of_the_limit_or_of_the_largest() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-def test_range_without_limits_is_half_a_turn_to_either_side() -> None:
-    free = RobotModel.from_urdf(ARM.replace('<limit lower="-3" upper="3" effort="8" velocity="5"/>', ""))
+@pytest.mark.parametrize("limit", ["", '<limit lower="0" upper="0" effort="8" velocity="5"/>'])
+def test_range_without_limits_is_half_a_turn_to_either_side(limit: str) -> None:
+    free = RobotModel.from_urdf(ARM.replace('<limit lower="-3" upper="3" effort="8" velocity="5"/>', limit))
     lower, upper = position_range(free)
     assert lower.tolist() == [-np.pi, -1.0] and upper.tolist() == [np.pi, 1.0]
     poses = poses_in_range(free)
