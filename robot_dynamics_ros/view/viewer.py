@@ -92,8 +92,10 @@ class Viewer:
                 self._tables.append(gui.add_html(""))
         self._table_at = 0.0
         with gui.add_folder("Show", expand_by_default=False):
-            for name, (label, shown) in LAYERS.items():
-                gui.add_checkbox(label, shown).on_update(partial(self._switch, name))
+            switches = {name: gui.add_checkbox(label, shown) for name, (label, shown) in LAYERS.items()}
+        for name, switch in switches.items():
+            switch.on_update(partial(self._switch, name))
+        self._desired = switches["ghost"]
         if self.notes:
             gui.add_html(lines(self.notes))
         self._states: Sequence[SceneState] = ()
@@ -130,9 +132,10 @@ class Viewer:
         self._explain()
 
     def _explain(self) -> None:
-        """Update the legend."""
+        """Update the legend, and offer desired positions if there are any."""
         shown = {name for name, layer in self.scenes[0].layers.items() if layer.visible} | {"ground"}
-        if all(state.desired is None for state in self._states):
+        self._desired.visible = any(state.desired is not None for state in self._states)
+        if not self._desired.visible:
             shown.discard("ghost")
         kinds = " or ".join(dict.fromkeys(state.torque_kind for state in self._states))
         self._legend.content = legend(self.model, self._reach, shown, self._position, kinds, self._limited)
