@@ -32,7 +32,7 @@ class SceneState:
     qdd: Array  # acceleration (n,)
     torque: Array  # displayed torque (n,), NaN for unknown ones
     desired: Array | None = None  # desired position (n,)
-    torque_kind: str = "torque"  # source of the torque: measured, commanded, from the model
+    torque_kind: str = "torque"  # source of the torque
 
 
 class LiveArm:
@@ -178,7 +178,7 @@ def read_motion(
         if torque is None:
             torque, kind = _track(times, start, command.effort), "commanded effort"
     if torque is None:
-        kind = "the model's torque"
+        kind = "computed from the motion"
     return MotionRecording(q, qd, desired, torque, kind), notes
 
 

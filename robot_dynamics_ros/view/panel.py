@@ -19,8 +19,8 @@ WIDTH = 420
 
 _BAR = 40  # px
 _MUTED = "#6b7280"
-_CELL = "padding:2px 0 2px 8px;text-align:right;white-space:nowrap"
-_NAME = "padding:2px 0;text-align:left;overflow-wrap:anywhere;width:99%"
+_CELL = "padding:1px 0 1px 8px;text-align:right;white-space:nowrap"
+_NAME = "padding:1px 0;text-align:left;overflow-wrap:anywhere;width:99%"
 
 
 def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence[bool]) -> str:
@@ -39,14 +39,13 @@ def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence
         cells += [texts[j], _bar(float(shares[j]), limited[j])]
         columns = "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells)
         rows.append(f"<tr><td style='{_NAME}'>{_breakable(name)}</td>{columns}</tr>")
-    heads = ["position", *(["error"] if error is not None else []), escape(state.torque_kind)]
-    heads.append("of limit" if all(limited) else "of limit*")
-    head = "".join(f"<th style='{_CELL};font-weight:600;white-space:normal'>{text}</th>" for text in heads)
+    heads = ["position", *(["error"] if error is not None else []), "torque", "of limit" + "*" * (not all(limited))]
+    head = "".join(f"<th style='{_CELL};font-weight:600'>{text}</th>" for text in heads)
     foot = (
         "" if all(limited) else f"<div style='color:{_MUTED}'>* no effort limit: percentage of the largest torque</div>"
     )
     return (
-        "<div style='padding:0 0.9em 0.6em;font-size:11.5px;font-variant-numeric:tabular-nums'>"
+        "<div style='padding:0 0.9em 0.4em;font-size:11.5px;line-height:1.4;font-variant-numeric:tabular-nums'>"
         f"<table style='border-collapse:collapse;width:100%'><tr style='color:{_MUTED}'>"
         f"<th style='{_NAME};font-weight:600'>joint</th>{head}</tr>{''.join(rows)}</table>{foot}</div>"
     )
@@ -87,7 +86,10 @@ def legend(
     entries = {
         "arm": (_box(GREY), f"<b>robot</b>, at the {escape(position)}"),
         "ghost": (_box(GHOST, 0.35), "<b>desired position</b>; inside the robot where the error is small"),
-        "torques": (_TORQUE, f"<b>joint torque</b>, {escape(torque)}; {' or '.join(sizes)} for the {whole}. {_ramp()}"),
+        "torques": (
+            _TORQUE,
+            f"<b>joint torque</b> ({escape(torque)}): {' or '.join(sizes)} for the {whole}. {_ramp()}",
+        ),
         "reactions": (_ARROW, f"<b>joint force</b> on the next link, from the model{force}"),
         "centre": (_BALL, "<b>centre of mass</b> of all moving links"),
         "inertias": (_box(BOX_COLOUR, 0.6), "<b>inertia</b> of a link, as a box of uniform density with its mass"),

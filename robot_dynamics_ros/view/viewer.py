@@ -260,7 +260,7 @@ def pose_view(
             changed.clear()
             q = np.array([slider.value for slider in sliders])
             rest = np.zeros(model.n)
-            viewer.show([SceneState(q, rest, rest, model.gravity_torque(q), torque_kind="gravity torque")])
+            viewer.show([SceneState(q, rest, rest, model.gravity_torque(q), torque_kind="gravity")])
 
     changed.set()
     update(0.0)

@@ -152,7 +152,7 @@ def test_nothing_is_clipped(shown: Callable[..., Page], tmp_path: Path) -> None:
     page = shown(*pose_view(RobotModel.from_urdf(urdf), urdf, tmp_path, ADDRESS))
     page.until(lambda: page.numbers()[1][0] == LONG[1])
     assert page.page.evaluate(CLIPPED) == []
-    for text in ("gravity torque", "joint force", "centre of mass", "0.1 m is 13 N"):
+    for text in ("joint torque (gravity)", "joint force", "centre of mass", "0.1 m is 13 N"):
         assert page.page.get_by_text(text).first.is_visible()
     assert not page.page.get_by_text("desired position").count(), "nothing is desired"
     page.page.get_by_label("centre of mass").dispatch_event("click")  # in a folder that is closed

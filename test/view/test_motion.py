@@ -44,7 +44,7 @@ def test_effort_that_was_not_measured_is_the_commanded_or_the_models(tmp_path: P
     assert recording.torque_kind == "commanded effort"
     assert recording.scene_state(MODEL, 0.2).torque == pytest.approx([3.0 + np.cos(2.0)] * 2)
     recording, (note,) = _read(record(tmp_path / "alone", cycles=100, commands=False, efforts=False))
-    assert "command_states" in note and recording.torque_kind == "the model's torque"
+    assert "command_states" in note and recording.torque_kind == "computed from the motion"
     state = recording.scene_state(MODEL, 0.5)
     assert state.desired is None
     assert state.torque == pytest.approx(MODEL.inverse_dynamics(state.q, state.qd, state.qdd))

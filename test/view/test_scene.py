@@ -116,8 +116,8 @@ def _cells(state: SceneState, limited: tuple[bool, bool] = (True, True), arm: st
 
 def test_table_has_numbers_with_units() -> None:
     torque, desired = np.array([-2.0, np.nan]), np.array([0.501, 0.252])
-    head, *rows = _cells(SceneState(np.array([0.5, 0.25]), STILL, STILL, torque, desired, "effort"))
-    assert head == ["joint", "position", "error", "effort", "of limit"]
+    head, *rows = _cells(SceneState(np.array([0.5, 0.25]), STILL, STILL, torque, desired))
+    assert head == ["joint", "position", "error", "torque", "of limit"]
     assert rows == [["a", "0.500 rad", "1.00 mrad", "-2.0 Nm", "25 %"], ["b", "0.250 m", "2.00 mm", "–", "0 %"]]
     named = ARM.replace('name="a"', 'name="&lt;i&gt;"')
     head, first, _ = _cells(SceneState(STILL, STILL, STILL, np.array([8.0, 0.0])), (False, True), named)
