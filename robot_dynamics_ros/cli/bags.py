@@ -22,6 +22,7 @@ from robot_dynamics_ros.cli.processes import become_node, require_ros
 from robot_dynamics_ros.cli.robot_source import add_named_robot, add_robot, load_robot, named_robot
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.launching import SUFFIX
+from robot_dynamics_ros.model import RobotModel
 
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
@@ -170,12 +171,13 @@ def run_report(arguments: argparse.Namespace) -> None:
 def add_view(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Serves a page that shows the arm, the desired arm beside it, joint torques, joint forces and the "
-        "centre of mass: with a slider for each joint, from a bag, or live. It needs no ROS but for --live, and "
-        "no network. Without --host the page is available on this machine only; it has no password."
+        "Serves a page that shows the robot, its desired position, joint torques, joint forces and the centre of mass, "
+        "with a legend: at the positions of sliders, from bags with play, pause and a time slider, or live. Several "
+        "bags are shown side by side. It needs no ROS but for --live, and no network. Without --host the page is "
+        "available on this machine only; it has no password."
     )
     add_named_robot(parser)
-    parser.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
+    parser.add_argument("bags", nargs="*", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
     parser.add_argument("--live", action="store_true", help="show the topics joint_states and command_states")
     parser.add_argument("--namespace", default="", help="namespace of those topics, with --live")
     add_joint_states(parser)
@@ -193,9 +195,10 @@ def _port(text: str) -> int:
 def run_view(arguments: argparse.Namespace) -> None:
     """Serve the page until Ctrl-C; RobotDynamicsError for a robot or a bag that cannot be read."""
     # Slow to load: not for record and play.
+    from robot_dynamics_ros.view.bags import bag_labels, bag_view
     from robot_dynamics_ros.view.geometry import require_viewer
     from robot_dynamics_ros.view.motion import read_motion
-    from robot_dynamics_ros.view.viewer import pose_view, recording_view
+    from robot_dynamics_ros.view.viewer import pose_view
 
     require_viewer()
     if arguments.live:
@@ -203,24 +206,35 @@ def run_view(arguments: argparse.Namespace) -> None:
         return
     source, address = named_robot(arguments), (arguments.host, arguments.port)
     folder = Path(source.name).parent
-    if arguments.bag is None:
-        viewer, update = pose_view(source.model(gravity=arguments.gravity), source.text, folder, address)
+    if not arguments.bags:
+        model = source.model(gravity=arguments.gravity)
+        viewer, update = pose_view(model, source.text, folder, address)
     else:
-        model = load_robot(arguments, arguments.bag)
-        topic = joint_state_topic(arguments.bag, arguments.topic)
-        recording, notes = read_motion(arguments.bag, topic, model, dict(arguments.rename))
-        viewer, update = recording_view(model, source.text, folder, recording, address, notes)
-    for note in viewer.notes:
-        print(f"note: {note}", file=sys.stderr)
-    print(f"{viewer.url}  (Ctrl-C ends it)", flush=True)
-    try:
-        viewer.run(update)
-    finally:
-        viewer.close()
+        model = _common_model(arguments)
+        recordings = [
+            (label, read_motion(bag, joint_state_topic(bag, arguments.topic), model, dict(arguments.rename)))
+            for label, bag in zip(bag_labels(arguments.bags), arguments.bags, strict=True)
+        ]
+        viewer, update = bag_view(model, source.text, folder, recordings, address)
+    viewer.serve(update)
+
+
+def _common_model(arguments: argparse.Namespace) -> RobotModel:
+    """Return the model of the joints that the bags contain; RobotDynamicsError if they contain different ones."""
+    first, *others = arguments.bags
+    model = load_robot(arguments, first)
+    for bag in others:
+        joints = load_robot(arguments, bag).joint_names
+        if joints != model.joint_names:
+            raise RobotDynamicsError(
+                f"{bag}: its joints are {', '.join(joints)}, those of {first} are {', '.join(model.joint_names)}. "
+                "Cure: show these bags one at a time"
+            )
+    return model
 
 
 def _become_live(arguments: argparse.Namespace) -> None:
-    if arguments.bag is not None:
+    if arguments.bags:
         raise RobotDynamicsError("--live and a BAG: only one of them can be shown. Cure: leave one out")
     source = named_robot(arguments)
     if Path(source.name).suffix == SUFFIX:

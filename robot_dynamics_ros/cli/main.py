@@ -27,7 +27,7 @@ COMMANDS = {
     "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),
     "compare": ("bags", "compare two bags, message by message", "my_bag replayed --common"),
     "report": ("bags", "write a bag as an HTML page: tracking, torque, timing, faults", "my_bag -o report.html"),
-    "view": ("bags", "show a robot in a browser: a pose, a recording, or live", "panda my_bag"),
+    "view": ("bags", "show a robot in a browser: a pose, recordings, or live", "panda my_bag"),
     "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
     "excite": ("identification", "compute an exciting trajectory for identification", "--robot panda -o excite.yaml"),
     "play": ("bags", "publish the messages of a bag with their recorded timing", "my_bag --rate 2"),
