@@ -28,7 +28,7 @@ _UNIT_LENGTH = 1e-3
 def pose_error(desired: Array, pose: Array) -> Array:
     """Return translation (3,), m, and rotation vector (3,), rad, from ``pose`` to ``desired``, both (4, 4), as (6,).
 
-    In the root frame's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
+    Both are in the root frame's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
     """
     return np.concatenate([desired[:3, 3] - pose[:3, 3], rotation_vector(desired[:3, :3] @ pose[:3, :3].T)])
 
@@ -129,18 +129,27 @@ class TaskGains:
 
 
 class TaskTorque(NamedTuple):
-    """Torque of the task-space control law, with its errors and conditioning."""
+    """Torque of the task-space control law, with its errors and conditioning.
+
+    Attributes
+    ----------
+    torque
+        Joint torque (n,), Nm or N.
+    error
+        ``pose_error`` (6,), zero in free components.
+    joint_velocities
+        Joint velocities (n,), rad/s or m/s, of the desired twist, by the dynamically consistent inverse.
+    smallest_singular_value
+        Smallest singular value of the Jacobian of the controlled components; 0 at a singularity.
+    damped
+        True if it is below the gains' ``singular_value``; the end effector then does not follow in that direction.
+    """
 
     torque: Array
-    """Joint torque (n,), Nm or N."""
     error: Array
-    """``pose_error`` (6,), zero in free components."""
     joint_velocities: Array
-    """Joint velocities (n,), rad/s or m/s, of the desired twist, by the dynamically consistent inverse."""
     smallest_singular_value: float
-    """Smallest singular value of the Jacobian; 0 at a singularity."""
     damped: bool
-    """True if it is below the gains' ``singular_value``; the end effector then does not follow in that direction."""
 
 
 def task_space_computed_torque(
@@ -296,9 +305,9 @@ class EndEffectorTarget(NamedTuple):
     quantity
         "pose", "twist" or "acceleration".
     stamp
-        Stamp of the message (ns).
+        Stamp of the message (ns); 0: now.
     frame
-        Name of the frame in which ``numbers`` are expressed.
+        Name of the frame in which ``numbers`` are expressed; "": the root link.
     numbers
         Pose: position (m) and quaternion x y z w, (7,). Others: linear, then angular part, (6,).
     """
@@ -324,7 +333,7 @@ class _Target:
 
 
 class EndEffectorState(NamedTuple):
-    """Errors (m, rad) of the end effector in the controlled components, and conditioning as in ``TaskTorque``."""
+    """Magnitudes of the end effector's errors (m, rad) in the controlled components, and conditioning (TaskTorque)."""
 
     position_error: float
     rotation_error: float
@@ -337,8 +346,8 @@ class EndEffectorTargets:
 
     Times are seconds of the controller's clock, stamps are the nanoseconds of messages. A target is valid from its
     begin on, and replaces targets that begin at the same time or later. A twist or acceleration belongs to the one pose
-    of the same stamp, in any order of arrival. A target is extrapolated by them for at most ``timeout`` (s), and is at
-    rest afterwards.
+    of the same stamp, in any order of arrival. By them a target is extrapolated for at most the time ``timeout`` (s),
+    an attribute, at first 0; afterwards it is at rest.
     """
 
     def __init__(self) -> None:
@@ -389,9 +398,9 @@ class EndEffectorTargets:
         self._waiting = [*waiting, target]
 
     def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
-        """Add a twist or acceleration (6,) for the pose with this ``stamp`` (ns), which may arrive later.
+        """Add a twist or acceleration (6,), by ``kind``, for the pose with this ``stamp`` (ns), which may arrive later.
 
-        Raises RobotDynamicsError for implausible numbers; the targets are then unchanged.
+        ``now`` is the time (s). Raises RobotDynamicsError for implausible numbers; the targets are then unchanged.
         """
         _check(kind, vector)
         for target in (*self._waiting, *([] if self._current is None else [self._current])):

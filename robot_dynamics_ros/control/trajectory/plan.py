@@ -192,7 +192,7 @@ class MotionPlan:
         return self._scaling.at(self._time)[0]
 
     def set_speed(self, factor: float) -> None:
-        """Set the speed ``factor`` (0 to 1) of trajectory time, at once or after a stop in progress.
+        """Set the speed ``factor`` (0 to 1) of trajectory time, at once or, during a stop, after it.
 
         The factor changes at `SPEED_RATE`, so that velocities stay continuous. The time of feedforward effort is
         scaled, not its magnitude; streamed set points are not slowed down. Raises RobotDynamicsError for other numbers.

@@ -76,7 +76,7 @@ class TrajectoryPoints:
 
 
 def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
-    """Return the index in ``joint_names`` of each joint of a trajectory.
+    """Return the index in ``joint_names`` of each name in ``named``, the joints of a trajectory.
 
     Raises JointNamesError, naming the joint, for unknown, repeated and, unless ``allow_partial``, missing joints.
     """
@@ -174,7 +174,7 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
 
 
 def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
-    """Return one quantity of the start state (n,), zeros for None.
+    """Return one quantity (n,) of the start state, zeros for None; ``name`` is that of the quantity in messages.
 
     Raises TrajectoryError for a wrong size and numbers that are not finite.
     """

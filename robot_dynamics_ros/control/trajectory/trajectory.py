@@ -44,7 +44,7 @@ class Knots(NamedTuple):
 
 
 def segments(knots: Knots, degree: int) -> Array:
-    """Return the polynomials of `degree` 1, 3 or 5 between m knots, each in the time since the start of its segment.
+    """Return the polynomials of ``degree`` 1, 3 or 5 between m knots, each in the time since the start of its segment.
 
     Shape (m - 1, degree + 1, 4, n): by descending power, then position, velocity, acceleration and effort. Hermite
     interpolation of positions (degree 1), velocities (3) and accelerations (5); effort is linear. Overflow results in
@@ -172,10 +172,11 @@ class JointLimits(NamedTuple):
     clamp: bool = False
 
     def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
-        """Shift continuous joints by full turns to the `start` (n,), clamp points if `clamp`; return the shift (n,).
+        """Shift continuous joints of ``knots`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
 
-        `first` is the index of the first point that is not over. Raises TrajectoryError if it applies `at_once` and its
-        distance from the start exceeds `step`.
+        With `clamp`, points beyond the limits are moved to them. `first` is the index of the first point that is not
+        over. Raises TrajectoryError, naming a joint of ``names``, if it applies `at_once` and its distance from the
+        start exceeds `step`.
         """
         q, qd, qdd = knots[1:4]
         turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
@@ -196,7 +197,10 @@ class JointLimits(NamedTuple):
         return turns
 
     def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
-        """Raise TrajectoryError for a motion beyond the limits, widened to the position and velocity of `start`."""
+        """Raise TrajectoryError for a motion beyond the limits, widened to position and velocity (n,) of ``start``.
+
+        ``names`` are those of the joints, for the message.
+        """
         for order, lower, upper, tolerance in (
             (0, self.lower, self.upper, np.array(_TOLERANCE)),
             (1, -self.velocity, self.velocity, _EXCESS * self.velocity),
