@@ -25,8 +25,8 @@ _SAMPLES = 8  # messages of A whose stamps are compared with all of B to find a 
 class Place:
     """Location of a message: header.stamp (ns; None without a header), seconds from the start, index on the topic.
 
-    ``a`` and ``b`` are its indices in the two recordings, from 0; None if it is missing there. ``element`` is the
-    index in a long array, or of the point of a trajectory.
+    ``a`` and ``b`` are its indices in the two recordings, from 0; None if it is missing there. ``element`` is the index
+    in a long array, or of the point of a trajectory; None for other fields.
     """
 
     stamp: int | None
@@ -122,7 +122,7 @@ class Alignment:
     stamped
         True if these are stamps, by which messages are paired; else times of arrival.
     starts
-        Times (ns) in A and in B at which seconds are zero.
+        Times (ns) in A and in B from which the seconds of a Place count.
     shift
         Time (ns) by which the stamps of B are later than those of A.
     """
@@ -137,7 +137,7 @@ class Alignment:
     shift: int = 0
 
     def pair(self, k: int, element: int | None = None) -> Place:
-        """Return the place of pair ``k``, or of an element of its messages."""
+        """Return the place of pair ``k``, or of an ``element`` of its messages, as in Place."""
         return self._place(int(self.a[k]), int(self.b[k]), element)
 
     def first_only(self) -> tuple[Place | None, Place | None]:
@@ -155,7 +155,8 @@ class Alignment:
 def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0, 0), shift: int = 0) -> Alignment:
     """Pair messages by equal stamps (ns), repeated stamps in their order, or by their order if ``stamped`` is False.
 
-    The stamps of B are ``shift`` (ns) later than those of A.
+    ``a`` and ``b`` are the times (ns) of the messages of A and B. ``starts`` is an attribute of Alignment. The stamps
+    of B are ``shift`` (ns) later than those of A.
     """
     if stamped:
         codes = np.unique(np.concatenate([a + shift, b]), return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -183,9 +184,10 @@ def _repeats(codes: IntArray) -> IntArray:
 
 
 def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the bytes of each pair. Both streams are read once; only messages out of order are kept in memory.
+    """Yield the bytes of each of the ``pairs``, from the topic's messages ``a`` of A and ``b`` of B.
 
-    Raises BagError if a damaged recording has fewer messages than when its times were read.
+    Both streams are read once; only messages out of order are kept in memory. Raises BagError if a damaged recording
+    has fewer messages than when its times were read.
     """
     has_partner = np.zeros(int(pairs.b.max(initial=-1)) + 1, dtype=bool)
     has_partner[pairs.b] = True

@@ -82,7 +82,7 @@ def read_joint_states(
 
 
 def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the joints that ``read_joint_states`` reads from a topic by default; same errors."""
+    """Return the joints that ``read_joint_states`` reads from a topic by default; ``rename`` and errors as there."""
     with BagReader(path) as reader:
         require_topic(reader, topic, JOINT_STATE)
         table = _SeriesTable(renaming(rename or {}), None)

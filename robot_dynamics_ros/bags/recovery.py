@@ -42,7 +42,7 @@ _SMALL, _TIMES_SIZE = 1 << 30, 100  # limits of the unpacked size: bytes for any
 
 
 class Channel(NamedTuple):
-    """A topic of a storage file; ``offered_qos`` is rosbag2's YAML."""
+    """A topic of a storage file: its message type ``kind``, ``encoding`` ("cdr") and rosbag2's YAML ``offered_qos``."""
 
     topic: str
     kind: str
