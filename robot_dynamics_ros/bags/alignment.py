@@ -57,7 +57,7 @@ class MessageTimes(NamedTuple):
 
 
 def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, MessageTimes]:
-    """Return the times of all messages of each topic: header.stamp if the type has one, else arrival.
+    """Return the times of all messages of each of ``topics`` in a bag: header.stamp if the type has one, else arrival.
 
     Raises BagError for a message that is too short for its stamp.
     """
@@ -82,8 +82,9 @@ def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, Messa
 def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
     """Return the constant time (ns) by which the stamps of B are later than those of A; 0 if there is none.
 
-    ``known`` is the shift of another topic. A shift is accepted if it pairs more messages than equal stamps do, and at
-    least as many with equal content. Recordings that only begin at different times have no shift.
+    ``a`` and ``b`` are the times of one topic, ``known`` is the shift of another. A shift is accepted if it pairs more
+    messages than equal stamps do, and at least as many with equal content. Recordings that only begin at different
+    times have no shift.
     """
     same, shortest = align(a.times, b.times, stamped=True), min(len(a.times), len(b.times))
     candidates = [known]
@@ -141,7 +142,7 @@ class Alignment:
         return self._place(int(self.a[k]), int(self.b[k]), element)
 
     def first_only(self) -> tuple[Place | None, Place | None]:
-        """Return the place of the first message without a partner in A, and the same in B."""
+        """Return the place of the first message of A without a partner, and of B; None if all have one."""
         first_a = self._place(int(self.only_a[0]), None) if len(self.only_a) else None
         return first_a, self._place(None, int(self.only_b[0])) if len(self.only_b) else None
 

@@ -207,7 +207,8 @@ class _FieldSum:
 class FieldComparison:
     """Comparison of pairs of messages of one topic, B with A: |a - b| <= atol + rtol |b|.
 
-    ``kind`` is the message type, and ``rename`` returns the new name of a joint. Call ``add`` once, then ``result``.
+    ``kind`` is the message type, and ``rename`` returns the new name of a joint. ``atol`` is in the unit of each field.
+    Call ``add`` once, then ``result``.
     """
 
     def __init__(self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0) -> None:

@@ -30,7 +30,8 @@ _BLOCK = 1024  # messages
 class JointSeries:
     """JointState messages of one topic as arrays: m messages of n joints.
 
-    Stamps and times of arrival are in ns (m,); position, velocity and effort are (m, n), NaN for an empty field.
+    ``stamps`` and times of arrival, ``received``, are in ns (m,); position (rad or m), velocity and effort (Nm or N)
+    are (m, n), NaN for an empty field.
     """
 
     joint_names: tuple[str, ...]

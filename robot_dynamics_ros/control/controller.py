@@ -219,7 +219,11 @@ class Controller:
         self._checks.tune(self._model_with_gravity, tuning)
 
     def set_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> None:
-        """Replace the payload of the model; ``RobotModel.with_payload`` describes arguments and errors."""
+        """Replace the payload of the model: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m.
+
+        ``inertia`` about it, (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2, and ``com`` are in the link's frame. Raises
+        RobotModelError for invalid ones.
+        """
         self._model_with_gravity = self._model_with_gravity.with_payload(link, mass, com, inertia)
         self.model = self.model.with_payload(link, mass, com, inertia)
         self._changed = True
@@ -354,10 +358,7 @@ class Controller:
         return command
 
     def watch(self, steady: float) -> Command | None:
-        """Return a new command if valid states or cycles are missing at ``steady`` (s), else None.
-
-        To be called periodically, also without states.
-        """
+        """Return a new command if valid states or cycles are missing at ``steady`` (s), else None; call it often."""
         since = steady - self._decided_at
         late = self._stop is not None and since > _STOP_WAIT
         if self.command is None or not (self.needs_state or late):

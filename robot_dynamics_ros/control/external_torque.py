@@ -147,7 +147,10 @@ class ExternalTorque:
     """
 
     def __init__(self, gain: float, friction_smoothing_velocity: float) -> None:
-        """Create a ``MomentumObserver`` with ``gain`` (1/s), 0 for none, and smoothing velocity (rad/s or m/s)."""
+        """Create a ``MomentumObserver`` of these arguments; with a ``gain`` of 0 there is no observer.
+
+        ``friction_smoothing_velocity`` is in rad/s or m/s, ``gain`` in 1/s.
+        """
         self._observer = MomentumObserver(gain, friction_smoothing_velocity) if gain > 0.0 else None
         self.torque: Array | None = None
 

@@ -46,7 +46,10 @@ def per_joint(
 
 
 def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[str]) -> Array:
-    """Return limits (n,), infinite if ``values`` is empty; also a limit of zero is an error of ``per_joint``."""
+    """Return limits (n,), infinite if ``values`` is empty; arguments and errors as of ``per_joint``.
+
+    A limit of 0 is also an error.
+    """
     if len(values) == 0:
         return np.full(len(joint_names), np.inf)
     limits = per_joint(name, values, joint_names, most=np.inf)
@@ -60,7 +63,7 @@ def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[st
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """Gains (n,) of position error, velocity error and integral of the position error.
+    """Gains ``kp``, ``kd`` and ``ki`` (n,) of position error, velocity error and integral of the position error.
 
     Units are 1/s^2, 1/s and 1/s^3 for `computed_torque`, whose feedback is an acceleration, and Nm/rad and Nms/rad (N/m
     and Ns/m) for laws whose feedback is a torque.

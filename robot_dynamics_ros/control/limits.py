@@ -70,7 +70,7 @@ class EffortLimiter:
     """
 
     def __init__(self, limits: Array, rates: Array) -> None:
-        """Create a limiter without a last effort; arguments as for ``set``."""
+        """Create a limiter with ``limits`` and ``rates`` as for ``set``, and without a last effort."""
         self.effort: Array | None = None
         self.clamped = self.slowed = False
         self._difference = np.zeros(len(limits))
@@ -134,7 +134,7 @@ class Brake:
     """
 
     def __init__(self, lower: Array, upper: Array, speed: Array) -> None:
-        """Set the limits (n,) of position (rad or m) and speed (rad/s or m/s)."""
+        """Set the limits (n,): ``lower`` and ``upper`` position (rad or m), and ``speed`` (rad/s or m/s)."""
         self._bounds, self._speed = np.array([-lower, upper]), speed
         self.release()
 
@@ -165,9 +165,10 @@ class MotionLimits:
     def __init__(
         self, names: Sequence[str], lower: Array, upper: Array, speed: Array, position_margin: Array, margin: Array
     ) -> None:
-        """Set the limits (n,) of position (rad or m) and ``speed`` (rad/s or m/s); infinite: not checked.
+        """Set the limits (n,) of the joints ``names``: ``lower`` and ``upper`` position, and ``speed``.
 
-        ``position_margin`` and ``margin``, of the speed, (n,), are the distances beyond them that are no fault.
+        ``position_margin`` and, of the speed, ``margin`` (n,) are the distances beyond them that are no fault; inf: not
+        checked. Units are rad or m, and rad/s or m/s.
         """
         self._names = tuple(names)
         self._bounds = np.array([lower, -speed]), np.array([upper, speed])

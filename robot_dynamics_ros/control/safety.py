@@ -139,9 +139,9 @@ class Mode(str, Enum):
 
 @dataclass(frozen=True)
 class Transition:
-    """Change of mode at ``time`` (s) of the controller, or in the same mode a change of the fault's cause.
+    """Change of mode at ``time`` (s) of the controller, from ``before`` to ``after``.
 
-    ``fault`` is the reason, also for a return to ACTIVE.
+    They are equal if only the cause of the fault has changed. ``fault`` is the reason, also of a return to ACTIVE.
     """
 
     time: float

@@ -198,7 +198,7 @@ class ControllerSession:
     # States and times
 
     def on_state(self, sample: Sample | UnusableSample, now: Now) -> Output:
-        """Process a measured state or an invalid message; without an update rate, run a cycle for it.
+        """Process a measured state ``sample``, or an invalid message; without an update rate, run a cycle for it.
 
         Raises RobotDynamicsError if the checks of ``activate`` were left to this state and fail; the caller then has to
         deactivate the session.
@@ -353,9 +353,10 @@ class ControllerSession:
             return None
 
     def follow(self, points: TrajectoryPoints, start: int, now: Now) -> Followed:
-        """Follow a trajectory as ``on_trajectory``; errors as ``Controller.follow``.
+        """Follow a trajectory from the stamp ``start`` (ns) on; 0: from now.
 
-        Raises RobotDynamicsError also while the session is inactive, and before the first state.
+        Raises TrajectoryError if it is rejected, with the reason, and RobotDynamicsError while the session is inactive
+        or has no state yet.
         """
         if self.controller is None:
             raise RobotDynamicsError(_INACTIVE)
@@ -371,7 +372,7 @@ class ControllerSession:
         return self._origin is None and self._answers_states
 
     def on_target(self, target: EndEffectorTarget, now: Now) -> Output:
-        """Process a pose, twist or acceleration of the end effector; a rejected one results in a log message."""
+        """Process a ``target`` of the end effector: pose, twist or acceleration; log a message if it is rejected."""
         try:
             if self.controller is None:
                 raise RobotDynamicsError(_INACTIVE)
@@ -415,7 +416,11 @@ class ControllerSession:
         return Output()
 
     def on_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> Output:
-        """Set the payload by the arguments of ``RobotModel.with_payload``; invalid ones result in a log message."""
+        """Set the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m, in the link's frame.
+
+        ``inertia`` about it in the link's axes is (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2. Invalid arguments result
+        in a log message.
+        """
         try:
             self.robot = self.robot.with_payload(link, mass, com, inertia)
             if self.controller is not None:
@@ -425,7 +430,7 @@ class ControllerSession:
         return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))
 
     def on_emergency_stop(self, engaged: bool) -> Output:
-        """Engage the emergency stop, also for the next activation; False allows ``clear_fault`` to end the stop."""
+        """Stop the arm if ``engaged``, also after the next activation; False allows ``clear_fault`` to end the stop."""
         self._emergency_engaged = engaged
         self._emergency_stop |= engaged
         self._stop_in_emergency()

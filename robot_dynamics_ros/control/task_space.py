@@ -333,7 +333,15 @@ class _Target:
 
 
 class EndEffectorState(NamedTuple):
-    """Magnitudes of the end effector's errors (m, rad) in the controlled components, and conditioning (TaskTorque)."""
+    """Errors of the end effector in the controlled components, and conditioning.
+
+    Attributes
+    ----------
+    position_error, rotation_error
+        Magnitudes (m, rad) of translation and rotation to the desired pose.
+    smallest_singular_value, damped
+        Those of TaskTorque.
+    """
 
     position_error: float
     rotation_error: float
@@ -398,9 +406,10 @@ class EndEffectorTargets:
         self._waiting = [*waiting, target]
 
     def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
-        """Add a twist or acceleration (6,), by ``kind``, for the pose with this ``stamp`` (ns), which may arrive later.
+        """Add ``vector`` (6,), by ``kind`` a twist or acceleration, for the pose with this ``stamp`` (ns).
 
-        ``now`` is the time (s). Raises RobotDynamicsError for implausible numbers; the targets are then unchanged.
+        The pose may arrive later. ``now`` is the time (s). Raises RobotDynamicsError for implausible numbers; the
+        targets are then unchanged.
         """
         _check(kind, vector)
         for target in (*self._waiting, *([] if self._current is None else [self._current])):

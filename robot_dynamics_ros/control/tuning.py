@@ -18,7 +18,10 @@ from robot_dynamics_ros.model import RobotModel
 
 
 class EndEffector(NamedTuple):
-    """End-effector link, indices 0 to 5 of its controlled components (x y z, rotation about x y z), and gains."""
+    """End effector of a task-space law: name of the ``link``, ``rows`` and gains.
+
+    ``rows`` are the indices 0 to 5 of its controlled components: x y z, rotation about x y z.
+    """
 
     link: str
     rows: tuple[int, ...]
@@ -124,7 +127,7 @@ class Tuning:
             check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
 
     def check_change(self, new: Tuning) -> None:
-        """Raise RobotDynamicsError if a change of the law would change the unit of explicit gains."""
+        """Raise RobotDynamicsError if ``new`` has another law, for which unchanged explicit gains have another unit."""
         before, after = self.settings, new.settings
         if (
             self.law.gains_are_accelerations != new.law.gains_are_accelerations

@@ -144,7 +144,10 @@ class Factors:
         return cls(triangles, counts)
 
     def weighted(self, deviations: Array, parts: NDArray[np.bool_] | None = None) -> Array:
-        """Return [R z] (p + 1, p + 1) of the selected parts (default: all), weighted by 1 / ``deviations`` (n,)."""
+        """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (PARTS,), by default all.
+
+        Rows are weighted by 1 / ``deviations`` (n,).
+        """
         chosen = self.triangles if parts is None else self.triangles[parts]
         stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
         return np.asarray(np.linalg.qr(stacked, mode="r"))

@@ -89,7 +89,7 @@ def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
 
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
-    """Return the declaration of an argument that is true or false."""
+    """Return the declaration of an argument that is true or false, with its default and description."""
     return DeclareLaunchArgument(name, default_value=default, choices=_FLAG, description=description)
 
 

@@ -105,5 +105,5 @@ class EffortWriter:
         self._before = LITTLE_ENDIAN + struct.pack("<III", 0, 0, n) + bytes(4)
 
     def write(self, effort: Array) -> bytes:
-        """Return the serialized message of efforts (n,), Nm or N."""
+        """Return the serialized message of an effort (n,), Nm or N, of C-contiguous float64."""
         return self._before + effort.tobytes()

@@ -2,7 +2,8 @@
 
 rclpy creates a Python object for each name and field, which takes as long as the controller's computation. Only the
 stamp, the frame_id and the numbers differ between messages of a topic, so that their layout is found once. FIELDS are
-the fields with numbers. ``renamed`` returns a joint's name in the program by its name in a message.
+the fields with numbers, ``data`` a serialized message. ``renamed`` returns a joint's name in the program by its name in
+a message.
 """
 
 from __future__ import annotations
@@ -263,7 +264,7 @@ class JointStateReader:
 
 
 def stamp_of(data: bytes) -> int | None:
-    """Return header.stamp (ns) of a serialized message of any type with a header, also a truncated one.
+    """Return header.stamp (ns) of a serialized message of any type with a header, also of a truncated one.
 
     None if the bytes end before it, or do not begin with a byte order.
     """
@@ -294,7 +295,7 @@ class JointStateWriter:
         self._layouts: dict[tuple[int, int, int], struct.Struct] = {}
 
     def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
-        """Return the message with the stamp ``at`` (ns) and three fields, each (n,) or empty.
+        """Return the message with the stamp ``at`` (ns) and position, velocity and effort, each (n,) or empty.
 
         Units are those of JointState. ``number`` is that of header.frame_id if the writer is ``numbered``, else unused.
         """

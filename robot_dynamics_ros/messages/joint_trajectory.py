@@ -28,7 +28,7 @@ MOST_POSITIONS = 14_000  # points times joints; reading them delays the next com
 
 
 def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
-    """Return header.stamp (ns) and the points of a serialized JointTrajectory.
+    """Return header.stamp (ns) and the points of a serialized JointTrajectory, ``data``.
 
     ``renamed`` returns the robot's name of a joint in messages.
 

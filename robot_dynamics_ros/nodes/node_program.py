@@ -80,7 +80,7 @@ class NodeProgram(Node):
         return int(self.get_clock().now().nanoseconds)
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Timer:
-        """Create a timer on the steady clock, independent of simulated time, with a ``period`` (s)."""
+        """Create a timer that calls ``callback()`` with a ``period`` (s) on the steady clock, not in simulated time."""
         return self.create_timer(period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
 
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> None:

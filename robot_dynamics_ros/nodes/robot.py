@@ -123,7 +123,10 @@ class RobotNode(NodeProgram):
     """
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]], **options: Any) -> None:
-        """Create the node; arguments as for ``NodeProgram``."""
+        """Create the node ``name`` and declare its ``parameters``, which include those of the robot.
+
+        ``options`` are keyword arguments of ``rclpy.node.Node``.
+        """
         super().__init__(name, parameters, **options)
         self._latched = ""
         self.warm_up = WarmUp(self, self.start_when_possible)
@@ -160,7 +163,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]], autostart: Flag, **options: Any) -> None:
         """Create the node; ``autostart`` is the parameter that makes it configure and activate itself.
 
-        Other arguments are those of ``NodeProgram``.
+        ``name``, ``parameters`` and ``options`` are those of ``RobotNode``.
         """
         RobotNode.__init__(self, name, parameters, **options)
         # A callback group of their own: other callbacks run while a transition stops the arm.

@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 
 def command_topic(reader: BagReader, given: str | None = None) -> str:
-    """Return the topic of commands: ``given`` if not None, else the one of the bag, else COMMANDS.
+    """Return the topic of commands: ``given`` if not None, else the one in the bag of ``reader``, else COMMANDS.
 
     Raises BagError if several topics of the bag are named command_states.
     """

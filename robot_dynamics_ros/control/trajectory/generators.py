@@ -146,7 +146,10 @@ def named_joints(joint_names: Sequence[str]) -> tuple[str, ...]:
 
 
 def joint_vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
-    """Return one number for all joints or one per joint as (k,); TrajectoryError, with its ``name``, otherwise."""
+    """Return ``value``, one number for all joints ``names`` or one per joint, as (k,).
+
+    Raises TrajectoryError, with the ``name`` of the argument, for any other shape and for numbers that are not finite.
+    """
     array = _finite(name, value)
     if array.shape not in ((), (len(names),)):
         raise TrajectoryError(

@@ -40,7 +40,7 @@ class Code(IntEnum):
 class JointTolerance(NamedTuple):
     """Tolerances of a goal for one joint, as control_msgs/JointTolerance: rad or m, per s, per s^2.
 
-    0 selects the default of the parameters, -1 disables the check.
+    ``name`` is that of the joint. 0 selects the default of the parameters, -1 disables the check.
     """
 
     name: str
@@ -308,7 +308,7 @@ def aborted(reason: str) -> GoalEvent:
 
 
 def check_law(controller: Controller) -> None:
-    """Raise RobotDynamicsError if the control law does not follow joint trajectories."""
+    """Raise RobotDynamicsError if the control law of ``controller`` does not follow joint trajectories."""
     law = controller.settings.law
     if not LAWS[law].follows:
         raise RobotDynamicsError(f"the law {law} does not follow joint trajectories. Cure: set another law")

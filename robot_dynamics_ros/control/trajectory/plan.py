@@ -307,7 +307,7 @@ class MotionPlan:
         return trajectory
 
     def cancel(self, now: float, deceleration: Array | None) -> None:
-        """Drop all trajectories with their effort, and stop every joint from its desired motion.
+        """Drop all trajectories with their effort, and stop every joint from its desired motion at ``now`` (s).
 
         `deceleration` (n,), rad/s^2 or m/s^2 by clock time; None: stop at once. Raises RobotDynamicsError if it is not
         positive and finite.

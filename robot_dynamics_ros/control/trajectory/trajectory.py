@@ -81,8 +81,9 @@ def segments(knots: Knots, degree: int) -> Array:
 def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
     """Return a segment in which position (`order` 0) or velocity (1) leaves the range `low` to `high` (n,), or None.
 
-    The result is the start time (s) of the segment, the joint and a value outside. A polynomial is bounded by its
-    Bernstein coefficients; if they are not conclusive, it is subdivided (de Casteljau).
+    The motion is that of ``segments`` with the same ``knots`` and ``degree``. The result is the start time (s) of the
+    segment, the joint's index and a value outside. A polynomial is bounded by its Bernstein coefficients; if they are
+    not conclusive, it is subdivided (de Casteljau).
     """
     q, qd, qdd = (x.T for x in knots[1:4])
     h = np.diff(knots.times)
@@ -199,7 +200,7 @@ class JointLimits(NamedTuple):
     def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
         """Raise TrajectoryError for a motion beyond the limits, widened to position and velocity (n,) of ``start``.
 
-        ``names`` are those of the joints, for the message.
+        The motion is that of ``segments``; ``names`` are those of the joints, for the message.
         """
         for order, lower, upper, tolerance in (
             (0, self.lower, self.upper, np.array(_TOLERANCE)),
