@@ -90,7 +90,7 @@ class ActiveLaw:
         self.end_effector = self._begin = None
 
     def deactivate(self) -> None:
-        """Drop the targets, and apply the joint limits anew at the next activation."""
+        """Drop the targets; at its next use the law accepts the position then measured, even beyond a joint limit."""
         self._brake.release()
         self.drop_targets()
 
@@ -211,7 +211,8 @@ class Hold:
     def effort(self, model: RobotModel) -> Array:
         """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
 
-        Only g(q) without a usable state, and if damping is unstable. Not finite for extreme states.
+        The error e is the plan's position minus the measured one, and load the torque that ``begin`` has kept. Without
+        a usable state, and if damping is unstable, g(q) is returned. The torque is not finite for extreme states.
         """
         plan, feedback, gains, tuning = self._plan, self._feedback, self._law.gains, self._law.tuning
         q, qd = feedback.state if feedback.known else (plan.q, plan.qd)
@@ -231,7 +232,7 @@ class Hold:
         self._load = self._offset = np.zeros(len(self._load))
 
     def resume(self, time: float) -> None:
-        """Let the plan hold the present position from ``time`` (s) on; the law then keeps the load by its error."""
+        """Let the plan hold from ``time`` (s) on, with the position error by which the law produces the load."""
         if self._feedback.known:
             self._plan.hold(time, self._plan.q + self._offset)
         self._resting = False

@@ -358,7 +358,7 @@ class Controller:
         return command
 
     def watch(self, steady: float) -> Command | None:
-        """Return a new command if valid states or cycles are missing at ``steady`` (s), else None; call it often."""
+        """Return a new command if valid states or cycles are missing at ``steady`` (s), else None; call it at 50 Hz."""
         since = steady - self._decided_at
         late = self._stop is not None and since > _STOP_WAIT
         if self.command is None or not (self.needs_state or late):

@@ -183,8 +183,8 @@ class Feedback:
         """Set bounds (n,) of plausible states; before the first call states are not compared.
 
         Between two states a position may change by ``position_step`` (rad or m, infinite: not compared) in addition to
-        what the measured velocity explains, or if it is not measured ``largest_velocity`` (rad/s or m/s). A joint
-        reported faster than that must have moved.
+        the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
+        time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
         """
         self._step, self._speed = position_step, largest_velocity
 

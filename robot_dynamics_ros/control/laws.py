@@ -178,7 +178,7 @@ class Law:
 
 @dataclass(frozen=True, kw_only=True)
 class JointLaw(Law):
-    """Joint-space law: its properties, and the function ``torque`` with arguments as ``computed_torque``."""
+    """Joint-space law: its properties, and its function ``torque``, one of this module with the arguments of all."""
 
     torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array]
 

@@ -260,7 +260,7 @@ class DampingCheck:
         self.begin()
 
     def begin(self) -> None:
-        """Restart the detection, while the law is active."""
+        """Restart the detection; called in each cycle in which the law is active."""
         self.unstable = False
         self._too_fast_at = -math.inf  # ``update`` then resets the directions
 

@@ -18,7 +18,12 @@ _LEAST_CYCLES = 5
 
 
 class Cause(str, Enum):
-    """Causes of faults; their values appear in /diagnostics and bags."""
+    """Causes of faults; their values appear in /diagnostics and bags.
+
+    STATE_IMPLAUSIBLE: a joint moves faster than possible, or states do not change although they should. STAMP_REPEATS:
+    different states have the same stamp. SATURATION: an effort limit is reached for too long. CYCLE_RATE: cycles are
+    missing. DEACTIVATED: the arm is stopped before deactivation.
+    """
 
     STATE_INVALID = "state_invalid"
     STATE_STALE = "state_stale"

@@ -263,7 +263,7 @@ class ControllerSession:
         return self._output()
 
     def tick(self, now: Now) -> Output:
-        """Run a periodic cycle, with an update rate; the caller calls it at this rate."""
+        """Run a cycle; to be called at the update rate, if that is not 0."""
         if self.controller is None:
             return Output()
         return self._cycle(self.controller, self._seconds(now.stamp), now, self.state_stamp)

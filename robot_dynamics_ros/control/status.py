@@ -40,7 +40,7 @@ class Note(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Text up to the first colon, without joints and numbers."""
+        """Text up to the first colon, which is the same for all messages of one kind."""
         return self.text.partition(":")[0]
 
 

@@ -143,11 +143,12 @@ class Tuning:
 def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:
     """Raise RobotDynamicsError for gains (n,), 1/s^2 and 1/s, that are unstable with the sampling ``period`` (s).
 
-    The message has the ``setting``, an entry of ``names`` and ``of``, the kind of these n names. With exact feedback
-    linearisation the error obeys e'' = u, with u = -kp e - kd e' of the state one period earlier, held for a period:
-    z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. By Jury's criterion it is stable if (a - b)^2
-    + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double integrator, and the criterion:
-    Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
+    The message has the ``setting``, an entry of ``names`` and ``of``, the kind of these n names.
+
+    With exact feedback linearisation the error obeys e'' = u, with u = -kp e - kd e' of the state one period earlier,
+    held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. By Jury's criterion it is
+    stable if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double integrator,
+    and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
 
     The integral gain is not considered: ki < kp kd limits its effect to frequencies below sqrt(kp), where sampling adds
     little lag.

@@ -122,7 +122,7 @@ def recorded_motion(
     effort_delay: float = 0.0,
     drive_gains: Mapping[str, float] = MappingProxyType({}),
 ) -> RecordedMotion:
-    """Filter a recording, differentiate it, and sample it evenly.
+    """Filter the recording ``series`` by ``smoothing``, differentiate it, and sample it evenly.
 
     Messages with NaN, without a stamp, or with a stamp not after the previous one are left out. The rest is divided
     where two messages are more than five periods apart, so that no filter crosses a gap; shorter holes and jitter are

@@ -244,7 +244,10 @@ def recorder_name(context: LaunchContext) -> list[str]:
 
 
 def bag_folder(context: LaunchContext) -> str:
-    """Return the absolute path of the bag that the argument record names; empty if it is empty or false."""
+    """Return the absolute path of the bag that the argument record names; empty if it is empty or false.
+
+    If it is true, the name has date and time.
+    """
     argument = value_of(context, "record")
     if argument.lower() in ("", "false"):
         return ""

@@ -28,7 +28,7 @@ def padding(at: int, size: int) -> int:
 
 
 class CdrReader:
-    """Reader of a serialized message ``data``, from its begin; each method reads the next value.
+    """Reader of a serialized message ``data``; each method reads the next value.
 
     Methods raise struct.error or ValueError if the message ends too early. The constructor raises ValueError if the
     byte order is not one of BYTE_ORDERS.
@@ -40,7 +40,7 @@ class CdrReader:
     body
         Bytes after the encapsulation header.
     at
-        Read position in ``body``.
+        Read position in ``body``, at first 0.
     """
 
     def __init__(self, data: bytes) -> None:

@@ -32,8 +32,8 @@ def unchanged(name: str) -> str:
 def renaming(names: Mapping[str, str]) -> Renaming:
     """Return a function that renames joints by ``names``: from old to new names or prefixes.
 
-    A whole name has precedence over a prefix, a long prefix over a short one; other names are unchanged. ``{"fer_":
-    "panda_"}`` renames fer_joint1 to panda_joint1.
+    ``{"fer_": "panda_"}`` renames fer_joint1 to panda_joint1. A whole name has precedence over a prefix, a long prefix
+    over a short one; other names are unchanged.
     """
     if not names:
         return unchanged

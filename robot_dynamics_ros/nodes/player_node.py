@@ -29,9 +29,10 @@ _ACKNOWLEDGE_TIMEOUT = 5.0  # s; the heartbeat period of Fast DDS is 3 s
 
 
 class PlayerNode(NodeProgram):
-    """Node that plays a bag once all subscribers are connected and none has been added for a second, and then ends.
+    """Node that plays a bag and then ends.
 
-    It waits for the nodes of the parameter ``listeners`` without a time limit. Topics that were recorded as latched
+    It starts when all subscribers are connected, none has been added for a second, and the nodes of the parameter
+    ``listeners`` have subscribed, for which it waits without a time limit. Topics that were recorded as latched
     (transient local) are published as latched. Messages that are late by the steady clock are published at once.
     """
 

@@ -44,10 +44,11 @@ _LAST_MESSAGES = 0.2  # s, time to write the messages that are queued at the end
 
 
 class RecorderNode(NodeProgram):
-    """Node that records topics with the times of reception. It starts when all topics exist, and waits without limit.
+    """Node that records topics with the times of reception, until it is interrupted.
 
-    Five times a second it prints the number of messages of each topic, in the format of the parameter ``report``. The
-    file is flushed every second, so that a killed process loses at most the last second.
+    It starts when all topics exist, for which it waits without a time limit. Five times a second it prints the number
+    of messages of each topic, in the format of the parameter ``report``. The file is flushed every second, so that a
+    killed process loses at most the last second.
     """
 
     def __init__(self, **options: Any) -> None:

@@ -83,9 +83,9 @@ class WarmUp:
             )
 
     def run(self, work: Callable[[], object]) -> None:
-        """Run ``work``, which uses the kernels, to its end unless it has to compile some.
+        """Run ``work``, which uses the kernels, and wait for its end if they are compiled.
 
-        If it has, it continues in the background, and StillCompilingError is raised at once.
+        Otherwise it continues in a background thread, and StillCompilingError is raised at once.
         """
         self.check()
         self._start = time.monotonic()
@@ -189,7 +189,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         raise NotImplementedError
 
     def start_when_possible(self) -> None:
-        """Configure and activate the node unless it is configured."""
+        """Configure and activate the node if ``autostart`` is set, the robot is known and it is not configured."""
         if self._configured:
             return
         try:

@@ -71,7 +71,7 @@ class Replay:
     Attributes
     ----------
     states, commands
-        Number of messages read and written.
+        Number of states read, and of commands written.
     transitions
         Changes of mode.
     saturated
@@ -87,8 +87,8 @@ class Replay:
 class SessionRecorder:
     """Recorder of a session: commands as ~/command_states, changes of mode as /diagnostics, notes as log lines.
 
-    Times in log lines are those of a report of the new bag: seconds since the stamp of the first answered state, by
-    the last state's stamp plus the time since its arrival. Notes that the node throttles are logged once.
+    Log lines contain the time in seconds since the stamp of the first answered state, as in a report of the new bag. It
+    is the last state's stamp plus the time since its arrival. Notes that the node throttles are logged once.
 
     Attributes
     ----------
