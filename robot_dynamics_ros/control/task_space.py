@@ -165,14 +165,16 @@ def task_space_computed_torque(
 ) -> TaskTorque:
     """Return J^T F + (I - J^T Jbar^T)(M qdd0 + V + G), F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
 
-    The error dynamics of the end effector are e'' + Kd e' + Kp e = 0, where e is ``pose_error``. In the null space, by
-    the dynamically consistent inverse Jbar, the joints follow the posture p: qdd0 = pdd + posture_kd (pd - qd) +
-    posture_kp (p - q). Craig (6.99), (6.104) with the control of 10.4; Khatib 1987; orientation Luh, Walker and Paul
-    1980. The torque is finite at singularities, because the task-space mass is bounded in singular directions.
+    J is the Jacobian of the end-effector link, and Mx, Vx and Gx are the terms of the task-space dynamics, as M, V and
+    G are those of the joint-space dynamics. The error dynamics of the end effector are e'' + Kd e' + Kp e = 0, where e
+    is ``pose_error``. In the null space, by the dynamically consistent inverse Jbar, the joints follow the posture p:
+    qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q). Craig (6.99), (6.104) with the control of 10.4; Khatib 1987;
+    orientation Luh, Walker and Paul 1980. The torque is finite at singularities, because the task-space mass is bounded
+    in singular directions.
 
     For large e the velocity of approach xd = Kp/Kd e is saturated with its direction kept (Khatib 1987, "A unified
-    approach"), so that Kp e = Kd xd: to the velocities in the gains, near singularities (``_before_singularities``),
-    and to the joint velocities. The velocity Kp/Kd (p - q) of the posture is saturated in the same way.
+    approach"), so that Kp e = Kd xd. It is limited by the velocities in the gains, near singularities by the distance
+    to them, and by the joint velocities. The velocity Kp/Kd (p - q) of the posture is saturated in the same way.
 
     Parameters
     ----------
@@ -354,8 +356,12 @@ class EndEffectorTargets:
 
     Times are seconds of the controller's clock, stamps are the nanoseconds of messages. A target is valid from its
     begin on, and replaces targets that begin at the same time or later. A twist or acceleration belongs to the one pose
-    of the same stamp, in any order of arrival. By them a target is extrapolated for at most the time ``timeout`` (s),
-    an attribute, at first 0; afterwards it is at rest.
+    of the same stamp, in any order of arrival; it extrapolates the target.
+
+    Attributes
+    ----------
+    timeout
+        Longest time (s) of extrapolation, at first 0; afterwards the target is at rest.
     """
 
     def __init__(self) -> None:

@@ -237,12 +237,11 @@ class MotionPlan:
     ) -> Trajectory:
         """Accept a trajectory, which replaces those of its joints, and return it in trajectory time.
 
-        `rules` select the desired state, with continuous position, velocity and effort, or the `measured` state as the
-        beginning of the motion. Before a start in the future, which speed scaling delays, the joints continue their
-        motion; if the first point has time 0, up to the last point before the start. With a start in the past, the
-        motion goes to the first point that is not over. If the start is now, a first point at time 0 applies at once,
-        as in JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first
-        point.
+        The motion begins in the desired state, with continuous position, velocity and effort, or by `rules` in the
+        `measured` state. Until a start in the future, which speed scaling delays, the joints continue their motion; if
+        the first point has time 0, only until their last point before the start. With a start in the past, the motion
+        goes to the first point that is not over. If the start is now, a first point at time 0 applies at once, as in
+        JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first point.
 
         Parameters
         ----------

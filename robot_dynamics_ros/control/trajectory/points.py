@@ -107,7 +107,7 @@ def _array(name: str, values: Any) -> Array:
 
 
 def checked_times(values: Any) -> Array:
-    """Return ``values`` as times (m,), s; TrajectoryError unless they are finite, not negative and increasing."""
+    """Return ``values`` as times (m,), s; TrajectoryError unless finite, not negative and strictly increasing."""
     times = _array("the times", values)
     if times.ndim != 1 or not times.size:
         raise TrajectoryError(
