@@ -53,7 +53,7 @@ class BlackBox:
             message_types()  # takes 0.1 s, too long for a control cycle
 
     def add(self, topic: str, data: bytes) -> None:
-        """Add a serialized message; ``topic`` is the name in the node."""
+        """Add a serialized message, which has just arrived; ``topic`` is the name in the node."""
         if self._seconds > 0.0:
             self._messages.append((topic, time.time_ns(), data))
             self._size += len(data)

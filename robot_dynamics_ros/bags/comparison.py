@@ -98,7 +98,10 @@ def assert_bags_match(
     rtol: float = 0.0,
     common: bool = False,
 ) -> None:
-    """Raise AssertionError, with a table of the differences, unless `compare_bags` finds that the bags match."""
+    """Raise AssertionError, with a table of the differences, unless the bags match.
+
+    Arguments and other errors are those of `compare_bags`.
+    """
     comparison = compare_bags(a, b, topics, atol, rtol, common=common)
     if not comparison.matches:
         raise AssertionError(str(comparison))
@@ -181,7 +184,7 @@ class Comparison:
 
     @property
     def largest(self) -> float:
-        """The largest difference of floating-point numbers."""
+        """The largest difference of floating-point numbers; 0 if there is none, inf as in FieldDifference."""
         return max((topic.largest for topic in self.topics), default=0.0)
 
     def __str__(self) -> str:
@@ -197,7 +200,7 @@ class Comparison:
 
 
 def topic_table(topic: TopicDifference) -> str:
-    """Return a summary of one topic, and a table of the fields that differ."""
+    """Return the text of a summary of one topic, and of a table of the fields that differ."""
     lines = [f"{topic.topic}: {_summary(topic)}"]
     for name, count, first in (("A", topic.only_a, topic.first_only_a), ("B", topic.only_b, topic.first_only_b)):
         if count and first is not None:

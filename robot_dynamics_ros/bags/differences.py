@@ -124,7 +124,7 @@ class TopicDifference:
 
     @property
     def largest(self) -> float:
-        """The largest difference of floating-point numbers."""
+        """The largest difference of floating-point numbers, as in FieldDifference; 0 if there is none."""
         return max((field.largest or 0.0 for field in self.fields), default=0.0)
 
 
@@ -205,7 +205,11 @@ class _FieldSum:
 
 
 class FieldComparison:
-    """Comparison of pairs of messages of one topic, B with A: |a - b| <= atol + rtol |b|."""
+    """Comparison of pairs of messages of one topic, B with A: |a - b| <= atol + rtol |b|.
+
+    ``kind`` is the message type, and ``rename`` returns the new name of a joint. ``atol`` is in the unit of each field.
+    Call ``add`` once, then ``result``.
+    """
 
     def __init__(self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0) -> None:
         self._kind, self._rename, self._tolerance = kind, rename, (atol, rtol)
@@ -213,7 +217,7 @@ class FieldComparison:
         self._layouts = JointStateLayouts(rename)
 
     def add(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Compare all pairs."""
+        """Compare all pairs of serialized messages, of A and of B."""
         rest, begin = iter(pairs), 0
         while block := list(islice(rest, _BLOCK)):
             # JointState messages of equal layout are compared at once.
@@ -274,7 +278,10 @@ class FieldComparison:
             self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
 
     def result(self, topic: str, pairs: Alignment, common: bool = False) -> TopicDifference:
-        """Return the differences; if ``common`` is True, messages without a partner are none."""
+        """Return the differences on ``topic``; ``pairs`` is the alignment of the messages that were compared.
+
+        If ``common`` is True, messages without a partner are no difference.
+        """
         return TopicDifference(
             topic,
             self._kind,
@@ -302,9 +309,10 @@ def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array
 def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
     """Return the fields of a message: floating-point numbers as arrays (k,), others unchanged.
 
-    Names are paths such as ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. A long
-    array is one field, as are the values of a joint in all points of a trajectory. The stamp is left out. A message
-    that cannot be decoded has one field with its bytes.
+    ``kind`` is the message type, and ``rename`` returns the new name of a joint. Names are paths such as
+    ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. A long array is one field, as are
+    the values of a joint in all points of a trajectory. The stamp is left out. A message that cannot be decoded has one
+    field with its bytes.
     """
     fields: dict[str, Any] = {}
     try:
@@ -322,7 +330,7 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Return the names, repeated names with a number."""
+    """Return the names, each repeated one with a number, as "a (1)" and "a (2)"."""
     counts, repeats = Counter(names), Counter[str]()
     numbered = []
     for name in names:

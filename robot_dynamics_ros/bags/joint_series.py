@@ -30,7 +30,8 @@ _BLOCK = 1024  # messages
 class JointSeries:
     """JointState messages of one topic as arrays: m messages of n joints.
 
-    Stamps and times of arrival are in ns (m,); position, velocity and effort are (m, n), NaN for an empty field.
+    ``stamps`` and times of arrival, ``received``, are in ns (m,); position (rad or m), velocity and effort (Nm or N)
+    are (m, n), NaN for an empty field.
     """
 
     joint_names: tuple[str, ...]
@@ -82,7 +83,7 @@ def read_joint_states(
 
 
 def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the joints that ``read_joint_states`` reads from a topic by default; same errors."""
+    """Return the joints that ``read_joint_states`` reads from a topic by default; ``rename`` and errors as there."""
     with BagReader(path) as reader:
         require_topic(reader, topic, JOINT_STATE)
         table = _SeriesTable(renaming(rename or {}), None)

@@ -42,7 +42,7 @@ _SMALL, _TIMES_SIZE = 1 << 30, 100  # limits of the unpacked size: bytes for any
 
 
 class Channel(NamedTuple):
-    """A topic of a storage file; ``offered_qos`` is rosbag2's YAML."""
+    """A topic of a storage file: its message type ``kind``, ``encoding`` ("cdr") and rosbag2's YAML ``offered_qos``."""
 
     topic: str
     kind: str
@@ -93,7 +93,10 @@ def _limited(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def is_latched(offered_qos: object) -> bool:
-    """Return True if rosbag2's YAML of offered profiles has transient local durability, as a number or a name."""
+    """Return True if ``offered_qos``, rosbag2's YAML of profiles, has transient local durability.
+
+    Its number and its name are both known.
+    """
     return isinstance(offered_qos, str) and _LATCHED.search(offered_qos) is not None
 
 

@@ -179,9 +179,9 @@ class BagWriter:
         )
 
     def write(self, topic: str, nanoseconds: int, message: bytes) -> None:
-        """Write a serialized message that was received at ``nanoseconds`` (since 1970); BagError if the disk is full.
+        """Write a serialized message of a topic that was added; BagError if the disk is full.
 
-        Up to a megabyte of messages is buffered until ``flush``.
+        ``nanoseconds`` is its time of reception, since 1970. Up to a megabyte of messages is buffered until ``flush``.
         """
         self._unsaved += 1
         with self._saving():

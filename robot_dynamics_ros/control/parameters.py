@@ -150,7 +150,10 @@ class Configuration:
 
     @classmethod
     def of(cls, values: Values, robot_description: str, dynamics_file: str) -> Configuration:
-        """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter."""
+        """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter.
+
+        ``values`` returns the value of a parameter by name; the texts are as in the attributes.
+        """
         others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
         return cls(package_version(), robot_description, dynamics_file, others)
 
@@ -169,9 +172,9 @@ class Configuration:
         return cls(version, urdf, dynamics, others) if texts else None
 
     def text(self) -> str:
-        """Return the configuration as JSON, with Infinity for infinite numbers."""
+        """Return the configuration as JSON, with Infinity for infinite numbers; ``parse`` reads it."""
         return json.dumps(asdict(self), indent=1)
 
     def values(self, name: str) -> object:
-        """Return the value of a parameter of computed_torque_node, or its default."""
+        """Return the value of a parameter of computed_torque_node, or its default; None for an unknown name."""
         return self.parameters.get(name, _DEFAULTS.get(name))

@@ -69,7 +69,10 @@ FRICTION = "missing friction"
 
 
 def causes(model: RobotModel) -> Mapping[str, Cause]:
-    """Return the possible causes of a residual by name, each a function that builds the hypothesis for samples."""
+    """Return the possible causes of a residual by name, each a function of model and evidence.
+
+    It returns the hypothesis that this cause explains the residual.
+    """
     links = model.moving_links
     return {
         "another direction of gravity": _gravity,

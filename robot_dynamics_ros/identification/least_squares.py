@@ -105,9 +105,10 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Factors [R z] (PARTS, n, p + 1, p + 1) of a QR factorization of regressor and torque, for each part and joint.
+    """Factors [R z], ``triangles`` (PARTS, n, p + 1, p + 1), of regressor and torque, for each part and joint.
 
-    They contain all that least squares needs. ``counts`` (PARTS, n) are the numbers of torques used.
+    They are those of a QR factorization, which contain all that least squares needs. ``counts`` (PARTS, n) are the
+    numbers of torques used.
     """
 
     triangles: Array
@@ -144,7 +145,10 @@ class Factors:
         return cls(triangles, counts)
 
     def weighted(self, deviations: Array, parts: NDArray[np.bool_] | None = None) -> Array:
-        """Return [R z] (p + 1, p + 1) of the selected parts (default: all), weighted by 1 / ``deviations`` (n,)."""
+        """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (PARTS,), by default all.
+
+        Rows are weighted by 1 / ``deviations`` (n,).
+        """
         chosen = self.triangles if parts is None else self.triangles[parts]
         stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
         return np.asarray(np.linalg.qr(stacked, mode="r"))
@@ -187,7 +191,8 @@ class BaseEstimate:
 def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
     """Estimate the base parameters by least squares, iteratively weighted by the inverse of each joint's RMS residual.
 
-    Raises BagError if a joint is always at rest, or if there are too few torques (two or less for each base parameter).
+    ``factors`` are those of ``samples``. Raises BagError if a joint is always at rest, or if there are too few torques
+    (two or less for each base parameter).
     """
     base, counts = parameterization.base, factors.counts.sum(axis=0)
     idle = [name for name, count in zip(parameterization.model.joint_names, counts, strict=True) if not count]

@@ -124,7 +124,7 @@ def recorded_motion(
     effort_delay: float = 0.0,
     drive_gains: Mapping[str, float] = MappingProxyType({}),
 ) -> RecordedMotion:
-    """Filter a recording, differentiate it, and sample it evenly.
+    """Filter the recording ``series`` by ``smoothing``, differentiate it, and sample it evenly.
 
     Messages with NaN, without a stamp, or with a stamp not after the previous one are left out, and so are those of a
     robot at rest whose efforts are all exactly 0 for 0.1 s or more: brakes hold it. The rest is divided

@@ -157,7 +157,10 @@ class Parameterization:
         return self._at_coordinates(friction_columns(self.joint_rates(qd), shapes))
 
     def nonlinear_friction(self, qd: Array, fastest: Array) -> Array:
-        """Return the torque (m, n, 3 joints) of ``friction.nonlinear_friction`` at ``qd`` (m, n)."""
+        """Return the torque (m, n, 3 joints) of ``friction.nonlinear_friction`` at velocities ``qd`` (m, n).
+
+        ``fastest`` (joints,) are the highest speeds of the moving joints, rad/s or m/s.
+        """
         return self._at_coordinates(nonlinear_friction(self.joint_rates(qd), fastest))
 
     def _at_coordinates(self, by_kind: Array) -> Array:

@@ -1,7 +1,9 @@
-"""Serialized JointState messages (see ``cdr``), without a Python object for each name and value.
+"""Serialized JointState messages (see ``cdr``), read and written without an object for each field.
 
-rclpy's objects take as much time as the controller's computations. Successive messages differ only in stamp and values,
-so that their layout is determined once.
+rclpy creates a Python object for each name and field, which takes as long as the controller's computation. Only the
+stamp, the frame_id and the numbers differ between messages of a topic, so that their layout is found once. FIELDS are
+the fields with numbers, ``data`` a serialized message. ``renamed`` returns a joint's name in the program by its name in
+a message.
 """
 
 from __future__ import annotations
@@ -23,14 +25,15 @@ Renaming = Callable[[str], str]
 
 
 def unchanged(name: str) -> str:
-    """Return the name unchanged."""
+    """Return ``name``: the renaming that changes nothing."""
     return name
 
 
 def renaming(names: Mapping[str, str]) -> Renaming:
-    """Return a function that replaces joint names in ``names``, or else the longest prefix in ``names``.
+    """Return a function that renames joints by ``names``: from old to new names or prefixes.
 
-    ``{"fer_": "panda_"}`` renames fer_joint1 to panda_joint1.
+    ``{"fer_": "panda_"}`` renames fer_joint1 to panda_joint1. A whole name has precedence over a prefix, a long prefix
+    over a short one; other names are unchanged.
     """
     if not names:
         return unchanged
@@ -52,26 +55,28 @@ _MOST_LAYOUTS = 64
 
 
 class JointsMissing(RobotDynamicsError):
-    """Message that contains some of the robot's joints, but not all."""
+    """Message with some of the robot's joints, but not all."""
 
 
 class JointStateLayout:
-    """Layout of messages that differ only in stamp, text of frame_id, and values.
+    """Layout of messages that differ only in stamp, text of frame_id, and numbers.
+
+    Except for ``fits``, methods require messages that fit.
 
     Attributes
     ----------
     joint_names
-        The joints, renamed.
+        Names of the joints, renamed.
     counts
         Number of values in each of FIELDS.
     fields
-        The non-empty fields of FIELDS.
+        Those of FIELDS that are not empty.
     irregular
-        The first non-empty field without exactly one value for each name; "" if there is none.
+        First field that is not empty and does not have a number for each name; "" if there is none.
     """
 
     def __init__(self, data: bytes, renamed: Renaming) -> None:
-        """Parse a message; ValueError if it is not a complete JointState."""
+        """Find the layout of a message; ValueError if ``data`` is not a whole JointState."""
         counts, ends, places = [], [], {}
         try:
             reader = CdrReader(data)
@@ -125,23 +130,26 @@ class JointStateLayout:
         )
 
     def frame_id(self, data: bytes) -> str:
-        """Return header.frame_id of a message with this layout."""
+        """Return header.frame_id of a message."""
         return data[_NAMES + 4 : self._frame_end].split(b"\0", 1)[0].decode(errors="replace")
 
     def stamp(self, data: bytes) -> int:
-        """Return the stamp (ns) of a message with this layout."""
+        """Return header.stamp (ns) of a message."""
         sec, nanosec = self._stamp.unpack_from(data, HEADER)
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def numbers(self, data: bytes) -> list[Array | None]:
-        """Return the values in each of FIELDS of a message with this layout; None for an empty field."""
+        """Return the values of a message in each of FIELDS, None for an empty one; their order is that of the names."""
         return [
             None if place is None else np.frombuffer(data, self._number, count, place)
             for place, count in zip(self._places, self.counts, strict=True)
         ]
 
     def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp] | None:
-        """Return indices (3, n) of joints' values in ``span``; None if a field is empty or irregular."""
+        """Return the indices (3, n) in ``span`` of position, velocity and effort of n joints.
+
+        ``places`` (n,) are the indices of the joints in ``joint_names``. None if a field is empty or irregular.
+        """
         size = len(self.joint_names)
         if self.counts != (size, size, size) or not size:
             return None
@@ -149,23 +157,23 @@ class JointStateLayout:
         return np.asarray(places + np.array([[0], [size + 1], [2 * size + 2]]), dtype=np.intp)
 
     def span(self, data: bytes) -> Array:
-        """Return a view from the first to the last value of a message with this layout; no field may be empty."""
+        """Return the bytes from the first position to the last effort as numbers; ``rows`` must not return None."""
         return np.frombuffer(data, self._number, 3 * self.counts[0] + 2, self._places[0] or 0)
 
     def table(self, messages: Sequence[bytes]) -> NDArray[np.void]:
-        """Return m messages with this layout as records (m,) of sec, nanosec and the non-empty fields."""
+        """Return m messages as a structured array (m,) with the fields sec, nanosec, and those of ``fields``."""
         return np.frombuffer(b"".join(messages), self._record)
 
 
 class JointStateLayouts:
-    """Cache of the newest layouts of one topic."""
+    """Layouts of the messages of one topic; the newest 64 are kept."""
 
     def __init__(self, renamed: Renaming) -> None:
         self._renamed = renamed
         self._known: deque[JointStateLayout] = deque(maxlen=_MOST_LAYOUTS)
 
     def find(self, data: bytes) -> JointStateLayout:
-        """Return the layout of a message; ValueError if it is not a complete JointState."""
+        """Return the layout of a message; ValueError if ``data`` is not a whole JointState."""
         for layout in self._known:
             if layout.fits(data):
                 return layout
@@ -175,10 +183,10 @@ class JointStateLayouts:
 
 
 class JointStateReader:
-    """Reader of serialized JointState messages, in the robot's joint order."""
+    """Reader of serialized JointState messages that selects the joints of a robot, in its order."""
 
     def __init__(self, joint_names: Sequence[str], topic: str = "joint_states", renamed: Renaming = unchanged) -> None:
-        """Create a reader; ``topic`` is named in errors, ``renamed`` maps joint names in messages to the robot's."""
+        """Create a reader of the joints ``joint_names``; ``topic`` is the name of the topic in errors."""
         self._joint_names = tuple(joint_names)
         self._topic = topic
         self._layouts = JointStateLayouts(renamed)
@@ -190,10 +198,11 @@ class JointStateReader:
         self._foreign = UnusableSample(0, reason, incomplete=True)
 
     def read(self, data: bytes) -> Sample | None:
-        """Return the content of a message, finite or not; None if it has none of the joints.
+        """Return the content of a message, or None if it has none of the joints.
 
-        Raises JointsMissing if some of the joints are missing, and RobotDynamicsError if a field does not have a value
-        for each name, or the message is not a complete JointState.
+        Numbers may be NaN or infinite. Raises JointsMissing if it has only some of the joints, and RobotDynamicsError
+        if ``data`` is not a valid JointState, repeats a joint, has no positions, or has a field without a number for
+        each name.
         """
         layout = self._layout
         if layout is None or not layout.fits(data):
@@ -221,7 +230,7 @@ class JointStateReader:
         return Sample(layout.stamp(data), q, qd, effort)
 
     def sample(self, data: bytes) -> Sample | UnusableSample:
-        """Return the content of a message, or the reason why it is unusable; never raises."""
+        """Return the content of a message, or the reason why it is not valid or has not all joints; raise no error."""
         try:
             sample = self.read(data)
         except RobotDynamicsError as error:
@@ -255,7 +264,10 @@ class JointStateReader:
 
 
 def stamp_of(data: bytes) -> int | None:
-    """Return the stamp (ns) of a serialized message with a header; None if the message is too short."""
+    """Return header.stamp (ns) of a serialized message of any type with a header, also of a truncated one.
+
+    None if the bytes end before it, or do not begin with a byte order.
+    """
     order = BYTE_ORDERS.get(data[:2])
     if order is None or len(data) < _NAMES:
         return None
@@ -264,7 +276,7 @@ def stamp_of(data: bytes) -> int | None:
 
 
 def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
-    """Return serialized frame_id and names, padded to a multiple of four bytes."""
+    """Return frame_id and joint names, as they follow the stamp of a serialized message, padded to four bytes."""
     data = b""
     for text in (frame_id, None, *names):
         raw = b"" if text is None else text.encode() + b"\0"
@@ -274,16 +286,19 @@ def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
 
 
 class JointStateWriter:
-    """Writer of serialized JointState messages of the same joints."""
+    """Writer of serialized JointState messages of the joints ``joint_names``."""
 
     def __init__(self, joint_names: Sequence[str], numbered: bool = False) -> None:
-        """Create a writer; with ``numbered``, header.frame_id is a number of ten digits."""
+        """Create a writer; if ``numbered`` is True, header.frame_id is a number of ten digits, else empty."""
         self._names = frame_and_names("0" * 10 * numbered, joint_names)
         self._frame_id = "%010d" if numbered else ""
         self._layouts: dict[tuple[int, int, int], struct.Struct] = {}
 
     def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
-        """Return a message with stamp ``at`` (ns) and three fields, each (n,) or empty; ``number`` is its frame_id."""
+        """Return the message with the stamp ``at`` (ns) and position, velocity and effort, each (n,) or empty.
+
+        Units are those of JointState. ``number`` is that of header.frame_id if the writer is ``numbered``, else unused.
+        """
         p, v, e = len(position), len(velocity), len(effort)
         layout = self._layouts.get((p, v, e)) or self._layout((p, v, e))
         sec, nanosec = divmod(at, 1_000_000_000)

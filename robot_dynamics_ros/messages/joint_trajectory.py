@@ -28,12 +28,12 @@ MOST_POSITIONS = 14_000  # points times joints; reading them delays the next com
 
 
 def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
-    """Return header.stamp (ns) and the points of a serialized JointTrajectory.
+    """Return header.stamp (ns) and the points of a serialized JointTrajectory, ``data``.
 
-    ``renamed`` maps joint names in messages to the robot's.
+    ``renamed`` returns the robot's name of a joint in messages.
 
     Raises TrajectoryError for a truncated or invalid message, an invalid stamp, no or too many joint names or points,
-    points without a position for each joint, fields of another length, and fields that some points lack.
+    points without a position for each joint, fields of another length, and fields that not all points have.
     """
     table = _read(data)
     if table.stamp >= _STAMP_END:
@@ -45,7 +45,7 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
 
 
 def check_size(points: int, joints: int) -> None:
-    """Raise TrajectoryError for more points than a controller can read between two cycles."""
+    """Raise TrajectoryError if ``points`` times ``joints`` exceeds MOST_POSITIONS; more would delay a cycle."""
     if points * joints > MOST_POSITIONS:
         raise TrajectoryError(
             f"{points} points, more than the maximum of {MOST_POSITIONS // joints} for {joints} joints; "

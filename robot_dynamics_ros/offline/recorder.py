@@ -27,12 +27,15 @@ _logger = logging.getLogger(__package__)
 
 
 def time_of(at: int) -> Now:
-    """Return a time of arrival (ns) as the session's current time."""
+    """Return the time ``at`` (ns) of a recording as the current time of a session, by both of its clocks."""
     return Now(at * 1e-9, lambda: at)
 
 
 class NodeTimers:
-    """The node's timers, called between messages by the time of the recording."""
+    """The node's timers, called between messages by the time of the recording.
+
+    They call ``watch`` of the ``session`` and, with an update rate in ``settings``, ``tick``.
+    """
 
     def __init__(self, session: ControllerSession, settings: ControllerSettings) -> None:
         self._session = session
@@ -68,7 +71,7 @@ class Replay:
     Attributes
     ----------
     states, commands
-        Number of messages read and written.
+        Number of states read, and of commands written.
     transitions
         Changes of mode.
     saturated
@@ -84,8 +87,8 @@ class Replay:
 class SessionRecorder:
     """Recorder of a session: commands as ~/command_states, changes of mode as /diagnostics, notes as log lines.
 
-    Times in log lines are those of a report of the new bag: seconds since the stamp of the first answered state, by
-    the last state's stamp plus the time since its arrival. Notes that the node throttles are logged once.
+    Log lines contain the time in seconds since the stamp of the first answered state, as in a report of the new bag. It
+    is the last state's stamp plus the time since its arrival. Notes that the node throttles are logged once.
 
     Attributes
     ----------
@@ -94,7 +97,7 @@ class SessionRecorder:
     """
 
     def __init__(self, writer: BagWriter, commands: str, session: ControllerSession) -> None:
-        """Create a recorder; ``commands`` is the topic of the commands."""
+        """Create a recorder of ``session`` to the bag of ``writer``; ``commands`` is the topic of the commands."""
         self.count = 0
         self._writer, self._commands, self._session = writer, commands, session
         self._joint_state = JointStateWriter(session.robot.joint_names, numbered=True)
@@ -159,7 +162,7 @@ class SessionRecorder:
         self._writer.write(DIAGNOSTICS, at, bytes(message_types().serialize_cdr(message, DIAGNOSTIC_ARRAY)))
 
     def log(self, at: int, note: Note) -> None:
-        """Log a note; one with a period only the first time."""
+        """Log a note at time of arrival ``at`` (ns); one with a period only the first time."""
         if note.period:
             if note.kind in self._logged:
                 return

@@ -39,7 +39,10 @@ _logger = logging.getLogger(__name__)
 
 
 def command_topic(reader: BagReader, given: str | None = None) -> str:
-    """Return the topic of commands: ``given`` if not None, else that of the bag, else COMMANDS."""
+    """Return the topic of commands: ``given`` if not None, else the one in the bag of ``reader``, else COMMANDS.
+
+    Raises BagError if several topics of the bag are named command_states.
+    """
     if given is not None:
         return given if given.startswith("/") else f"/{given}"
     return find_topic(reader, "command_states", JOINT_STATE) or COMMANDS
@@ -62,21 +65,23 @@ def replay(
     mode (/diagnostics) have the time of arrival of the message that caused them, so that the same input gives the same
     bytes. The commands equal those of the live node bit for bit if ``update_rate`` is 0, the recording begins before
     the controller starts, and trajectories arrive before their stamps. If the recording contains the live node's
-    commands, only the states from the first to the last that they answer are replayed, because recorders start and
-    stop topics at different times; the controller then starts by holding the position that the first command holds.
+    commands, only the states from the first to the last that they answer are replayed, because recorders start and stop
+    topics at different times; the controller then starts by holding the position that the first command holds.
 
     Parameters
     ----------
     bag, output
         The recording, in any form that BagReader reads, and the folder of the new bag.
+    model, settings
+        Robot model and settings of the controller.
     topics
-        Names of INPUTS, and command_states, to topics of the bag. Default: the only topic of that name.
+        Topics of the bag by their names in INPUTS, or command_states. Default: the only topic of that name.
     rename
-        Joint names of the bag, or their prefixes, to those of the model.
+        Joint names of the model by those in the bag, or by their prefixes. Default: equal names.
     activation_check
-        True to compare measured efforts with the model's first, as the node does.
+        True to compare the first measured efforts with the model, as the node does.
     configuration
-        Source of model and settings, written to the topic ~/configuration.
+        Source of model and settings, written to the topic ~/configuration; None: not written.
 
     Raises
     ------
