@@ -20,7 +20,7 @@ COMMANDS = {
         "print a robot's model: joints, limits, masses, friction, equations",
         "planar_2r --state 0 0.5",
     ),
-    "simulate": ("offline", "simulate controller and arm in one process, without ROS", "panda --law pd -o run"),
+    "simulate": ("simulate", "simulate controller and arm in one process, without ROS", "panda --law pd -o run"),
     "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
     "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),
     "compare": ("bags", "compare two bags, message by message", "my_bag replayed --atol 1e-9"),
