@@ -131,13 +131,10 @@ def overridden(values: Values, overrides: Mapping[str, object]) -> Values:
 
 def summary(result: Replay, seconds: float, output: Path | None) -> str:
     """Return counts of messages, changes of mode and cut efforts, the time that it took, and the path of the bag."""
-    modes = [f"{change.after.value} ({change.fault.message})" for change in result.transitions]
     lines = [
-        f"{result.states} joint_states, {result.commands} commands, {len(modes)} changes of mode, {seconds:.1f} s",
-        *(f"  {mode}" for mode in modes[:10]),
+        f"{result.states} joint_states, {result.commands} commands, {len(result.transitions)} changes of mode, "
+        f"{seconds:.1f} s"
     ]
-    if len(modes) > 10:
-        lines.append(f"  and {len(modes) - 10} more, on /diagnostics in the bag")
     lines += [f"  effort limit of {joint}: cut {count} commands" for joint, count in result.saturated.items()]
     if output is not None:
         lines.append(f"bag: {output}")

@@ -22,12 +22,14 @@ from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, na
 from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.controller import warm_up_controller
+from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.motion import default_motion, default_start, scaled_to_limits
 from robot_dynamics_ros.offline.recorder import COMMANDS, Replay
@@ -42,6 +44,7 @@ from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, Simulation
 PICTURE = "tracking.png"
 _DEFAULT_KIND = trajectory.KIND.default
 _SETTLING_TIME = 0.5  # s after the motion
+_RK4_STIFFNESS = 0.5  # step size times viscous friction over effective inertia; rk4 is unstable above 2.8
 _SHORTEST, _LONGEST = 0.1, 10_000.0  # s of motion
 
 
@@ -206,7 +209,7 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
             try:
                 result, seconds = experiment.run(law, new)
                 notes.append(name + summary(result, seconds, bag))
-                if fault := _last_fault(result):
+                if fault := _last_fault(result, law):
                     raise RobotDynamicsError(fault)
                 runs.append(read_tracking(new, law, experiment.duration))
             except RobotDynamicsError as error:
@@ -241,13 +244,16 @@ def make_folder(folder: Path) -> None:
         raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: give another folder with --output") from None
 
 
-def _last_fault(result: Replay) -> str:
+def _last_fault(result: Replay, law: str) -> str:
     """Return time and cause of the fault in which a run ended; empty if it ended with the law active."""
     changes = result.transitions
     if not changes or changes[-1].after is Mode.ACTIVE:
         return ""
     begin = [change for change in changes if change.before is Mode.ACTIVE][-1]
-    return f"at {begin.time:.3f} s: {begin.fault.message}"
+    text = f"at {begin.time:.3f} s: {begin.fault.message}"
+    if not LAWS[law].compensates_gravity:
+        text += f"; {law} does not compensate gravity: with pd_gravity or computed_torque the arm does not fall"
+    return text
 
 
 def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | None = None) -> Experiment:
@@ -260,9 +266,12 @@ def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | Non
     source, values, model = controller_model(arguments, source, overridden(values, overrides or {}))
     if not arguments.law and (law := controller_settings(values).law) not in TRACKING_LAWS:
         raise RobotDynamicsError(f"law {law} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}")
-    plant = simulation_settings(plant_values, _plant_model(arguments, source, values, model))
+    model.require_mass()
     run_in_background(model.warm_up).result()
     points, start = _motion(arguments, plant_values, motion_values, model)
+    plant = simulation_settings(plant_values, _plant_model(arguments, source, values, model))
+    if plant_values(simulation.INTEGRATOR.name) is simulation.INTEGRATOR.default:  # given nowhere
+        plant = _with_stable_integrator(plant, np.array(start))
     duration = float(points.times[-1]) if arguments.duration is None else arguments.duration
     return Experiment(source, model, values, replace(plant, initial_positions=start), points, duration)
 
@@ -329,6 +338,19 @@ def _plant_model(arguments: argparse.Namespace, source: RobotSource, values: Val
         return source.part(model.joint_names, gravity=arguments.gravity)
 
 
+def _with_stable_integrator(plant: SimulationSettings, start: Array) -> SimulationSettings:
+    """Return the settings with the integrator semi_implicit if rk4 might be unstable with the viscous friction."""
+    model = plant.model
+    slow, fast = (model.friction_torque(start, np.full(model.n, speed)) for speed in (1.0, 2.0))
+    compliance = np.diag(np.linalg.inv(model.mass_matrix(start)))  # 1 / effective inertia
+    stiff = plant.step_size * (fast - slow) * compliance > _RK4_STIFFNESS
+    if not stiff.any():
+        return plant
+    name = model.joint_names[int(np.argmax(stiff))]
+    print(f"note: integrator semi_implicit, since the viscous friction of {name} is stiff", file=sys.stderr)
+    return replace(plant, integrator="semi_implicit")
+
+
 def _motion(
     arguments: argparse.Namespace, plant_values: Values, motion_values: Values, model: RobotModel
 ) -> tuple[TrajectoryPoints, tuple[float, ...]]:
@@ -353,9 +375,16 @@ def _motion(
     positions = dict(zip(model.joint_names, start.tolist(), strict=True))
     names = trajectory.JOINTS.read(motion_values) or model.joint_names
     begin = trajectory.START.read(motion_values) or [positions.get(name, 0.0) for name in names]
-    points, factor = trajectory.trajectory_from(motion_values, names, begin), 1.0
-    if fit and kind == _DEFAULT_KIND:
-        points, factor = scaled_to_limits(model, points, start)
-    if factor < 1.0:
-        print(f"note: the motion is reduced to {factor:.2g} of its size by velocity and effort limits", file=sys.stderr)
+    points = trajectory.trajectory_from(motion_values, names, begin)
+    if fit and kind == _DEFAULT_KIND and not model.loops:
+        points, factors = scaled_to_limits(model, points, start)
+        _report_scale(points.joint_names, factors)
     return points, tuple(start.tolist())
+
+
+def _report_scale(names: Sequence[str], factors: Array) -> None:
+    """Print notes for factors (k,) of the motion below 1."""
+    if still := [name for name, factor in zip(names, factors, strict=True) if factor == 0.0]:
+        print(f"note: {', '.join(still)}: not moved, since friction exceeds the effort limit", file=sys.stderr)
+    if (smaller := factors[factors > 0.0]).min(initial=1.0) < 1.0:
+        print(f"note: velocity and effort limits reduce the motion, to {smaller.min():.0%} at least", file=sys.stderr)

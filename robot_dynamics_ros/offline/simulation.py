@@ -16,6 +16,7 @@ from robot_dynamics_ros.bags.storage import (
 )
 from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.parameters import Configuration
+from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.session import ControllerSession, Output
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.status import ERROR
@@ -69,7 +70,8 @@ def simulate_to_bag(
     command_states, effort_commands, the trajectory, changes of mode (/diagnostics) and, where ``configuration`` is what
     model and settings are made of, robot_description and ~/configuration, so that a replay of it gives the same
     commands. ``model`` is what the controller believes.
-    ``activation_check`` compares the first measured efforts with it, as the node does.
+    ``activation_check`` compares the first measured efforts with it, as the node does. A run with a fault before the
+    trajectory is sent ends there, since a controller in a fault refuses trajectories.
 
     Raises RobotDynamicsError if the controller refuses the trajectory, or the arm cannot go on, and BagError where
     the bag cannot be made. What was written until then stays.
@@ -106,6 +108,8 @@ def simulate_to_bag(
             writer.write(STATES, now, state)
             take(now, inputs.receive("joint_states", state, time_of(now)))
             if cycle == sent:
+                if session.controller is not None and session.controller.mode is not Mode.ACTIVE:
+                    return recorder.outcome(cycle + 1)
                 at = now + step // 2
                 for then, result in timers.until(at):
                     take(then, result)
@@ -114,5 +118,5 @@ def simulate_to_bag(
                 take(at, inputs.receive("joint_trajectory", data, time_of(at)))
             arm.advance()
             if arm.failure:
-                raise RobotDynamicsError(f"at {(now - step) / _SECOND:.3f} s: {arm.failure}")
+                raise RobotDynamicsError(arm.failure)
     return recorder.outcome(count)
