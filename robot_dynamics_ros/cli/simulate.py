@@ -111,7 +111,7 @@ def run_simulate(arguments: argparse.Namespace) -> None:
     compare_laws(experiment, bags or {experiment.law: output}, picture)
 
 
-def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path | None]:
+def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path]:
     """Return the bag of each law in a folder of results."""
     return {law: folder / law / "bag" for law in laws}
 
@@ -208,7 +208,7 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
                 new = stack.enter_context(new_bag(bag))
             try:
                 result, seconds = experiment.run(law, new)
-                notes.append(name + summary(result, seconds, bag))
+                notes.append(name + summary(result, seconds, bag if picture is None else None))
                 if fault := _last_fault(result, law):
                     raise RobotDynamicsError(fault)
                 runs.append(read_tracking(new, law, experiment.duration))
@@ -219,8 +219,9 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
         print_comparison(runs, units)
         if picture is not None:
             plot_tracking(runs, model.name, units, picture)
-            notes.append(f"picture: {picture}")
         print()
+    if picture is not None:
+        notes.append(f"bags: {picture.parent}/<law>/bag" + (f"   picture: {picture}" if runs else ""))
     print("\n".join(notes))
     if faults:
         raise RobotDynamicsError("\n".join(faults))

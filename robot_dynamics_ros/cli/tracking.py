@@ -20,7 +20,11 @@ _COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """Recorded motion of m cycles and n joints, in SI units: time (m,); desired, actual, effort (m, n)."""
+    """Recorded motion of m cycles and n joints, in SI units: time (m,); desired, actual, effort (m, n).
+
+    ``late`` cycles have a command that arrived after the next state. ``lost`` cycles have no command for their state
+    and are not among the m.
+    """
 
     law: str
     joint_names: tuple[str, ...]
@@ -28,6 +32,8 @@ class Tracking:
     desired: Array
     actual: Array
     effort: Array
+    late: int = 0
+    lost: int = 0
 
     @property
     def error(self) -> Array:
@@ -71,8 +77,12 @@ def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
     if not window.any():
         raise BagError(f"{bag}: no command has the stamp of a state. Cure: record with update_rate 0")
     stamps, rows, answers = stamps[window], rows[window], answers[window]
+    following = np.minimum(rows + 1, len(state.stamps) - 1)
+    late = int((command.received[answers] > state.received[following])[rows < following].sum())
+    lost = round(duration * 1e9 / float(np.median(np.diff(state.stamps)))) + 1 - len(stamps)
     time, effort = (stamps - first) * 1e-9, command.effort[answers]
-    return Tracking(law, state.joint_names, time, command.position[answers], state.position[rows], effort)
+    desired, actual = command.position[answers], state.position[rows]
+    return Tracking(law, state.joint_names, time, desired, actual, effort, late, max(lost, 0))
 
 
 def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:

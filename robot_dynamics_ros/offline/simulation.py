@@ -37,15 +37,15 @@ TRAJECTORY = "/computed_torque_node/joint_trajectory"
 START_DELAY = 0.5
 """Seconds from the first state to the start of the trajectory: what the motion adds to holding still can be seen."""
 
-_DESCRIPTION = "/robot_description"
-_CONFIGURATION = "/computed_torque_node/configuration"
+DESCRIPTION = "/robot_description"
+CONFIGURATION = "/computed_torque_node/configuration"
 _TOPICS = {
     STATES: JOINT_STATE,
     COMMANDS: JOINT_STATE,
     EFFORTS: FLOAT64_MULTI_ARRAY,
     TRAJECTORY: JOINT_TRAJECTORY,
-    _DESCRIPTION: TEXT,
-    _CONFIGURATION: TEXT,
+    DESCRIPTION: TEXT,
+    CONFIGURATION: TEXT,
     DIAGNOSTICS: DIAGNOSTIC_ARRAY,
 }
 _SECOND = 1_000_000_000
@@ -77,7 +77,7 @@ def simulate_to_bag(
     the bag cannot be made. What was written until then stays.
     """
     warm_up_controller(model, settings)
-    with BagWriter(output, _TOPICS, {_DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}) as writer:
+    with BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], CONFIGURATION: [LATCHED]}) as writer:
         session = ControllerSession(model, settings)
         inputs, recorder = InputReader(session), SessionRecorder(writer, COMMANDS, session)
         session.activate(activation_check)
@@ -96,8 +96,8 @@ def simulate_to_bag(
 
         step = round(period * _SECOND)
         if configuration is not None:
-            writer.write(_DESCRIPTION, step, text_message(configuration.robot_description))
-            writer.write(_CONFIGURATION, step, text_message(configuration.text()))
+            writer.write(DESCRIPTION, step, text_message(configuration.robot_description))
+            writer.write(CONFIGURATION, step, text_message(configuration.text()))
         count = math.ceil((START_DELAY + duration) / period) + 1
         sent = int(0.5 * START_DELAY / period)  # when a controller of whatever rate holds the arm already
         for cycle in progress(range(count), "simulation", count):
