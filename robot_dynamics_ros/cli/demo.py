@@ -10,17 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS
+from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.live import track_live
 from robot_dynamics_ros.cli.processes import require_ros
-from robot_dynamics_ros.cli.simulate import (
-    PICTURE,
-    Experiment,
-    bags_in,
-    check_folder,
-    compare_laws,
-    prepare,
-    print_comparison,
-)
+from robot_dynamics_ros.cli.simulate import PICTURE, bags_in, check_folder, compare_laws, print_comparison
 from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.resources import robot_names
@@ -111,6 +104,7 @@ def _compare_live(experiment: Experiment, bags: dict[str, Path], picture: Path) 
         flush=True,
     )
     runs = []
+    picture.unlink(missing_ok=True)  # of an earlier demo
     for law, bag in bags.items():
         run = track_live(experiment, law, bag)
         runs.append(run)

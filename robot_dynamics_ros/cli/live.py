@@ -16,19 +16,19 @@ from tqdm import tqdm
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.storage import LATCHED, TEXT, text_message
+from robot_dynamics_ros.cli.experiment import Experiment
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
-from robot_dynamics_ros.cli.simulate import Experiment, make_folder
+from robot_dynamics_ros.cli.simulate import make_folder
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.offline.recorder import COMMANDS, DIAGNOSTICS
-from robot_dynamics_ros.offline.simulation import CONFIGURATION, DESCRIPTION, EFFORTS, START_DELAY, STATES, TRAJECTORY
+from robot_dynamics_ros.offline.simulation import DESCRIPTION, EFFORTS, START_DELAY, STATES, TRAJECTORY
 from robot_dynamics_ros.progress import BAR
 
 _START_TIMEOUT = 120.0  # s
 _TOPICS = (STATES, COMMANDS, TRAJECTORY, EFFORTS, DIAGNOSTICS)
-_LATCHED = (DESCRIPTION, CONFIGURATION)
 
 
 def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[str, Any]:
@@ -40,7 +40,9 @@ def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[
         "law": law,
         "robot_description": source.text if isinstance(source.text, str) else source.text.decode(),
         "dynamics_file": "" if source.dynamics is None else str(Path(source.dynamics).resolve()),
-        "state_timeout": math.inf,  # delays of a busy machine are counted, and are no faults
+        # Delays of a busy machine are counted, and are no faults.
+        "state_timeout": math.inf,
+        "position_step_limit": [math.inf],
         "integrator": plant.integrator,
         "step_size": plant.step_size,
         "publish_rate": 1.0 / plant.period,
@@ -81,18 +83,17 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
         def start(node: str, *ros_arguments: str, pipe: bool = False) -> NodeProcess:
             return group.add(NodeProcess(node, folder / f"{node}.log", environment, ros_arguments, pipe=pipe))
 
+        description = Path(temporary) / "description"
+        with BagWriter(description, {DESCRIPTION: TEXT}, {DESCRIPTION: [LATCHED]}) as writer:
+            writer.write(DESCRIPTION, time.time_ns(), text_message(nodes["robot_description"]))
         common = ("--params-file", str(parameters))
         for node in ("simulation_node", "computed_torque_node"):
             start(node, *common)
         recorder = start("recorder_node", "-p", f"output:={bag}", "-p", f"topics:={list(_TOPICS)}", pipe=True)
-        description = Path(temporary) / "description"
-        with BagWriter(description, {DESCRIPTION: TEXT}, {DESCRIPTION: [LATCHED]}) as writer:
-            writer.write(DESCRIPTION, time.time_ns(), text_message(nodes["robot_description"]))
         player = start("player_node", "-p", f"input:={description}", "-p", "listeners:=[recorder]")
-        counts = _counts(recorder, group)
-        _await((STATES, COMMANDS, *_LATCHED), "commands of the controller", counts, group)
         sender = start("trajectory_node", *common, "-r", f"joint_trajectory:={TRAJECTORY}")
-        begin = _await((TRAJECTORY,), "the trajectory", counts, group)
+        counts = _counts(recorder, group)
+        begin = _await((STATES, COMMANDS, TRAJECTORY), "the trajectory", counts, group)
         # Half a second longer than the motion: the trajectory may have been received at the end of a report period.
         total = experiment.duration + START_DELAY + 0.5
         layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from robot_dynamics_ros import __version__
-from robot_dynamics_ros.background import exit_process
+from robot_dynamics_ros.background import exit_process, wait_explained
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 COMMANDS = {
-    "demo": ("demo", "compare control laws on a simulated arm, over real DDS", "--robot panda"),
+    "demo": ("demo", "compare control laws on a simulated arm", "--robot panda"),
     "inspect": (
         "inspect",
         "print a robot's model: joints, limits, masses, friction, equations",
@@ -39,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand and return its exit code; an error of this package is one line on stderr and exit code 1."""
     line = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in line if word in COMMANDS), "")
-    arguments = command_parser(chosen).parse_args(line)
+    with wait_explained("importing libraries: some seconds at the first start after an installation"):
+        parser = command_parser(chosen)
+    arguments = parser.parse_args(line)
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"  # without file and line
     # SIGTERM raises KeyboardInterrupt too, so that child processes are ended.
     for number in (signal.SIGINT, signal.SIGTERM):  # background jobs of shells start with SIGINT ignored

@@ -36,7 +36,8 @@ class Ranges(NamedTuple):
 def _ranges(model: RobotModel) -> Ranges:
     """Return the ranges of the joints, within those of the joints that are coupled to them."""
     lower, upper, speed = model.soft_lower, model.soft_upper, model.velocity_limits
-    for (low, high, fastest), row in zip(model.moving_joint_limits, model.coupling_matrix, strict=True):
+    limits = model.moving_joint_limits
+    for (low, high, fastest), row in zip(limits, model.coupling_matrix[: len(limits)], strict=True):
         (joints,) = np.nonzero(row)
         if len(joints) == 1:  # its limits hold for one coordinate alone
             j, ratio = int(joints[0]), float(row[joints[0]])
