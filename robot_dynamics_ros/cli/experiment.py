@@ -214,7 +214,7 @@ def _with_stable_integrator(plant: SimulationSettings, start: Array) -> Simulati
     """Return the settings with the integrator semi_implicit if rk4 might be unstable with the viscous friction."""
     model = plant.model
     slow, fast = (model.friction_torque(start, np.full(model.n, speed)) for speed in (1.0, 2.0))
-    compliance = np.diag(np.linalg.inv(model.mass_matrix(start)))  # 1 / effective inertia
+    compliance = np.diag(np.linalg.pinv(model.mass_matrix(start)))  # 1 / effective inertia; M may be singular
     stiff = plant.step_size * (fast - slow) * compliance > _RK4_STIFFNESS
     if not stiff.any():
         return plant
@@ -241,11 +241,12 @@ def _motion(
             positions |= {name: q for name, q in first if name in positions}
         return points, tuple(positions.values())
     fit = arguments.duration is not None
-    if kind == _DEFAULT_KIND and motion_values(trajectory.CENTER.name) is trajectory.CENTER.default:  # given nowhere
+    names = trajectory.JOINTS.read(motion_values) or model.joint_names
+    given = motion_values(trajectory.CENTER.name) is not trajectory.CENTER.default
+    if kind == _DEFAULT_KIND and names == model.joint_names and not given:
         start = start if initial else default_start(model)
         motion_values, fit = overridden(motion_values, default_motion(model, start)), True
     positions = dict(zip(model.joint_names, start.tolist(), strict=True))
-    names = trajectory.JOINTS.read(motion_values) or model.joint_names
     begin = trajectory.START.read(motion_values) or [positions.get(name, 0.0) for name in names]
     points = trajectory.trajectory_from(motion_values, names, begin)
     if fit and kind == _DEFAULT_KIND and not model.loops:
@@ -259,4 +260,5 @@ def _report_scale(names: Sequence[str], factors: Array) -> None:
     if still := [name for name, factor in zip(names, factors, strict=True) if factor == 0.0]:
         print(f"note: {', '.join(still)}: not moved, since friction exceeds the effort limit", file=sys.stderr)
     if (smaller := factors[factors > 0.0]).min(initial=1.0) < 1.0:
-        print(f"note: velocity and effort limits reduce the motion, to {smaller.min():.0%} at least", file=sys.stderr)
+        text = f"velocity and effort limits reduce the motion, of some joints to {smaller.min():.2g} of its size"
+        print(f"note: {text}", file=sys.stderr)

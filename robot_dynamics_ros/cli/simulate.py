@@ -12,7 +12,14 @@ from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.offline import summary
 from robot_dynamics_ros.cli.robot_source import add_named_robot
-from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking, read_tracking, tracking_table
+from robot_dynamics_ros.cli.tracking import (
+    Tracking,
+    error_units,
+    plot_tracking,
+    read_tracking,
+    require_plotter,
+    tracking_table,
+)
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -90,7 +97,8 @@ def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path]:
 
 
 def check_folder(arguments: argparse.Namespace, folder: Path, laws: Sequence[str]) -> None:
-    """Check as ``check_output`` that the results of several laws can be written to ``folder``."""
+    """Check as ``check_output`` that the results of several laws can be written to ``folder``, and for matplotlib."""
+    require_plotter()
     if not (arguments.overwrite and folder.is_dir()):
         check_output(arguments, folder, bag=True)
         return

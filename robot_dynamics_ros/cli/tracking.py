@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from robot_dynamics_ros.bags import read_joint_states
-from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.recorder import COMMANDS
@@ -112,6 +113,14 @@ def tracking_table(runs: list[Tracking], units: list[str]) -> str:
     ]
     lines.insert(1 + len(units), "-" * len(lines[0]))
     return "\n".join(lines)
+
+
+def require_plotter() -> None:
+    """Raise RobotDynamicsError if matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        raise RobotDynamicsError(
+            "the picture needs matplotlib, which is not installed. Cure: pip install 'robot_dynamics_ros[demo]'"
+        )
 
 
 def plot_tracking(runs: list[Tracking], robot: str, units: list[str], path: Path) -> None:
