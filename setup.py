@@ -33,13 +33,12 @@ REPORT = ["plotly"]
 EQUATIONS = ["sympy"]
 VIEW = ["viser>=1.1", "yourdfpy"]
 XACRO = ["xacro"]
-DEMO = [*ROS, "matplotlib"]
+DEMO = [*REPORT, *VIEW, "matplotlib"]  # without ROS, which only --live needs
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
+    *ROS,
     *DEMO,
-    *REPORT,
     *EQUATIONS,
-    *VIEW,
     *XACRO,
     "catkin-pkg",
     "colcon-common-extensions",
