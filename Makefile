@@ -59,8 +59,9 @@ help: ## this list
 	@echo "PYTHON=python3.12 selects a Python; DEMO_ARGS='--robot puma560' and PYTEST_ARGS='-k friction' pass options."
 
 .PHONY: demo
-demo: $(RUN) ## drive a simulated arm with each control law and draw how well it tracks
+demo: $(RUN) ## drive a simulated arm with each control law: in one process, then as two over DDS
 	@$(BIN)/robot_dynamics demo $(DEMO_ARGS)
+	@$(BIN)/robot_dynamics demo --live $(DEMO_ARGS)
 
 .PHONY: test
 test: $(TEST) ## the tests that take a few minutes

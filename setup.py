@@ -34,13 +34,12 @@ EQUATIONS = ["sympy"]
 VIEW = ["viser>=1.1", "yourdfpy"]
 XACRO = ["xacro"]
 ROBOTS = ["robot_descriptions>=1.23", "xacrodoc"]
-DEMO = [*ROS, "matplotlib"]
+DEMO = [*REPORT, *VIEW, "matplotlib"]  # without ROS, which only --live needs
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
+    *ROS,
     *DEMO,
-    *REPORT,
     *EQUATIONS,
-    *VIEW,
     *XACRO,
     *ROBOTS,
     "catkin-pkg",

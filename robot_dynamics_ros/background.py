@@ -10,8 +10,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NoReturn
 
 _started: list[Future[object]] = []
@@ -26,6 +28,18 @@ def run_in_background(work: Callable[[], object]) -> Future[object]:
     _started.append(executor.submit(work))
     executor.shutdown(wait=False)
     return _started[-1]
+
+
+@contextmanager
+def wait_explained(reason: str, after: float = 2.0) -> Iterator[None]:
+    """Print ``reason`` on stderr if the context takes longer than ``after`` seconds."""
+    timer = threading.Timer(after, print, (reason,), {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def exit_process(code: int) -> NoReturn:

@@ -141,7 +141,7 @@ def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
     required = {_name(requirement) for requirement in setup["install_requires"]}
     assert needed <= required
     everywhere = {str(name).lower() for name in {_distribution(module) for module in _imports(*SOURCES)} - {None}}
-    extras = [setup["extras_require"][part] for part in ("demo", "report", "equations", "view", "xacro", "robots")]
+    extras = [setup["extras_require"][part] for part in ("ros", "demo", "equations", "xacro", "robots")]
     assert everywhere <= required | {_name(name) for extra in extras for name in extra}
 
 

@@ -12,17 +12,17 @@ from importlib import import_module
 from typing import NoReturn
 
 from robot_dynamics_ros import __version__
-from robot_dynamics_ros.background import exit_process
+from robot_dynamics_ros.background import exit_process, wait_explained
 from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean
 
 COMMANDS = {
-    "demo": ("demo", "compare control laws on a simulated arm, over real DDS", "--robot panda"),
+    "demo": ("demo", "compare control laws on a simulated arm", "--robot panda"),
     "inspect": (
         "inspect",
         "print a robot's model: joints, limits, masses, friction, equations",
         "planar_2r --state 0 0.5",
     ),
-    "simulate": ("offline", "simulate controller and arm in one process, without ROS", "panda --law pd -o my_bag"),
+    "simulate": ("simulate", "simulate controller and arm in one process, without ROS", "panda --law pd -o my_bag"),
     "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
     "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),
     "compare": ("bags", "compare two bags, message by message", "my_bag replayed --common"),
@@ -44,7 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         argcomplete.autocomplete(command_parser(_command(os.environ["COMP_LINE"].split())))
     line = sys.argv[1:] if argv is None else argv
-    parser = command_parser(_command(line))
+    with wait_explained("importing libraries: some seconds at the first start after an installation"):
+        parser = command_parser(_command(line))
     if not line:
         parser.print_help()
         return 0

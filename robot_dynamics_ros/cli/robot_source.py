@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,13 @@ from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, Robot
 from robot_dynamics_ros.launching import SUFFIX, expand_xacro
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
-from robot_dynamics_ros.resources import named_dynamics_file, robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.resources import (
+    named_dynamics_file,
+    robot_dynamics_file,
+    robot_names,
+    robot_urdf,
+    share_directory,
+)
 
 _ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of robot_descriptions"
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
@@ -52,7 +58,24 @@ class RobotSource:
             raise RobotModelError(f"{self.dynamics}: {error.strerror}. Cure: check the path") from None
 
     def model(self, **keywords: Any) -> RobotModel:
-        """Return the model; keywords and errors are those of ``RobotModel.from_urdf``. Errors begin with the name."""
+        """Return the model; keywords and errors are those of ``RobotModel.from_urdf``. Errors begin with the name.
+
+        A warning about the URDF of a shipped robot is a note, since its header documents the published values.
+        """
+        if Path(self.name).parent != share_directory() / "urdf":
+            return self._model(**keywords)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = self._model(**keywords)
+        for warning in caught:
+            text = str(warning.message)
+            if text.startswith(_UNNAMED):
+                _note_published(f"{Path(self.name).stem}: {text.removeprefix(_UNNAMED).partition(' Cure:')[0]}")
+            else:
+                warnings.warn(text, warning.category, stacklevel=2)
+        return model
+
+    def _model(self, **keywords: Any) -> RobotModel:
         dynamics: str | DynamicsFile | None = self.dynamics
         if dynamics is None and self.dynamics_text:
             dynamics = parse_dynamics_file(self.dynamics_text, f"{self.name}: dynamics_file")
@@ -95,6 +118,11 @@ class RobotSource:
         if others and note:
             print(f"note: {', '.join(others)}: {note}", file=sys.stderr)
         return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **locked}, gravity=gravity)
+
+
+@cache
+def _note_published(text: str) -> None:
+    print(f"note: {text} It is the published value, and nothing is to be done", file=sys.stderr)
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from robot_dynamics_ros.bags.storage import (
 )
 from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.parameters import Configuration
+from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.session import ControllerSession, Output
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.status import ERROR
@@ -36,15 +37,15 @@ TRAJECTORY = "/computed_torque_node/joint_trajectory"
 START_DELAY = 0.5
 """Time (s) from the first state to the start of the trajectory, in which the arm holds its position."""
 
-_DESCRIPTION = "/robot_description"
-_CONFIGURATION = "/computed_torque_node/configuration"
+DESCRIPTION = "/robot_description"
+CONFIGURATION = "/computed_torque_node/configuration"
 _TOPICS = {
     STATES: JOINT_STATE,
     COMMANDS: JOINT_STATE,
     EFFORTS: FLOAT64_MULTI_ARRAY,
     TRAJECTORY: JOINT_TRAJECTORY,
-    _DESCRIPTION: TEXT,
-    _CONFIGURATION: TEXT,
+    DESCRIPTION: TEXT,
+    CONFIGURATION: TEXT,
     DIAGNOSTICS: DIAGNOSTIC_ARRAY,
 }
 _SECOND = 1_000_000_000
@@ -66,7 +67,8 @@ def simulate_to_bag(
 
     As in lockstep, the arm advances by one period after the controller has answered its state. Time begins one period
     after zero, so that the same arguments give the same bytes. The bag has joint_states, command_states,
-    effort_commands, the trajectory and changes of mode (/diagnostics).
+    effort_commands, the trajectory and changes of mode (/diagnostics). A run with a fault before the trajectory is sent
+    ends there, since a controller in a fault rejects trajectories.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def simulate_to_bag(
         If the bag cannot be written. Messages written before an error remain.
     """
     warm_up_controller(model, settings)
-    with BagWriter(output, _TOPICS, {_DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}) as writer:
+    with BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], CONFIGURATION: [LATCHED]}) as writer:
         session = ControllerSession(model, settings)
         inputs, recorder = InputReader(session), SessionRecorder(writer, COMMANDS, session)
         session.activate(activation_check)
@@ -113,8 +115,8 @@ def simulate_to_bag(
 
         step = round(period * _SECOND)
         if configuration is not None:
-            writer.write(_DESCRIPTION, step, text_message(configuration.robot_description))
-            writer.write(_CONFIGURATION, step, text_message(configuration.text()))
+            writer.write(DESCRIPTION, step, text_message(configuration.robot_description))
+            writer.write(CONFIGURATION, step, text_message(configuration.text()))
         count = math.ceil((START_DELAY + duration) / period) + 1
         sent = int(0.5 * START_DELAY / period)  # when a controller of whatever rate holds the arm already
         for cycle in progress(range(count), "simulation", count):
@@ -125,6 +127,8 @@ def simulate_to_bag(
             writer.write(STATES, now, state)
             take(now, inputs.receive("joint_states", state, time_of(now)))
             if cycle == sent:
+                if session.controller is not None and session.controller.mode is not Mode.ACTIVE:
+                    return recorder.outcome(cycle + 1)
                 at = now + step // 2
                 for then, result in timers.until(at):
                     take(then, result)
@@ -133,5 +137,5 @@ def simulate_to_bag(
                 take(at, inputs.receive("joint_trajectory", data, time_of(at)))
             arm.advance()
             if arm.failure:
-                raise RobotDynamicsError(f"at {(now - step) / _SECOND:.3f} s: {arm.failure}")
+                raise RobotDynamicsError(arm.failure)
     return recorder.outcome(count)

@@ -1,0 +1,264 @@
+"""Experiment of simulate and demo: robot, controller, plant and motion, from command line and parameter file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics_ros.background import run_in_background
+from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
+from robot_dynamics_ros.cli.offline import configuration_of, controller_model, overridden
+from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
+from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.controller import warm_up_controller
+from robot_dynamics_ros.control.settings import read_settings as controller_settings
+from robot_dynamics_ros.control.trajectory import parameters as trajectory
+from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.offline.motion import default_motion, default_start, scaled_to_limits
+from robot_dynamics_ros.offline.recorder import COMMANDS, Replay
+from robot_dynamics_ros.offline.simulation import simulate_to_bag
+from robot_dynamics_ros.parameters.file import read_parameter_file
+from robot_dynamics_ros.parameters.kinds import Parameter, Values
+from robot_dynamics_ros.resources import find_resource, robot_names
+from robot_dynamics_ros.simulation import parameters as simulation
+from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
+
+_PATIENCE = 2.0  # s, after which the reason for a wait is printed
+_DEFAULT_KIND = trajectory.KIND.default
+_SETTLING_TIME = 0.5  # s after the motion
+_RK4_STIFFNESS = 0.5  # step size times viscous friction over effective inertia; rk4 is unstable above 2.8
+_SHORTEST, _LONGEST = 0.1, 10_000.0  # s of motion
+
+_printed: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Robot, controller, plant and motion of a simulation.
+
+    Attributes
+    ----------
+    source
+        Files of the robot.
+    model
+        Model of the controller.
+    values
+        Parameters of the controller.
+    plant
+        Settings of the simulated arm, with its initial positions.
+    points
+        Desired motion.
+    duration
+        Seconds of motion to track, at most those of ``points``.
+    """
+
+    source: RobotSource
+    model: RobotModel
+    values: Values
+    plant: SimulationSettings
+    points: TrajectoryPoints
+    duration: float
+
+    @property
+    def law(self) -> str:
+        """Control law of the parameters."""
+        return controller_settings(self.values).law
+
+    def run(self, law: str, bag: Path) -> tuple[Replay, float]:
+        """Simulate with a law into a new bag; return the outcome and the seconds that it took.
+
+        Raises RobotDynamicsError if the controller refuses the motion, or the arm cannot go on.
+        """
+        values = overridden(self.values, {"law": law})
+        settings, arm = controller_settings(values), SimulatedArm(self.plant)
+
+        def warm_up() -> None:
+            warm_up_controller(self.model, settings)
+            arm.warm_up()
+
+        prepare_kernels(warm_up)
+        moves = (self.points.positions != self.points.positions[0]).any(axis=1)
+        rest = float(self.points.times[max(int(moves.argmax()) - 1, 0)])  # at the first point
+        begin = time.monotonic()
+        result = simulate_to_bag(
+            bag,
+            arm,
+            self.plant.period,
+            self.model,
+            settings,
+            self.points,
+            rest + self.duration + _SETTLING_TIME,
+            configuration=configuration_of(self.source, values),
+            activation_check=controller.ACTIVATION_CHECK.read(values),
+        )
+        return result, time.monotonic() - begin
+
+
+def prepare_kernels(work: Callable[[], object]) -> None:
+    """Run ``work``, which loads or compiles kernels, in the background, so that Ctrl-C interrupts it.
+
+    The reason for a long wait is printed once.
+    """
+    with compilations_reported(lambda kernel: _print_once("compiling", announcement(kernel))):
+        future = run_in_background(work)
+        wait([future], _PATIENCE)
+        if not future.done():
+            _print_once("loading", "loading the compiled dynamics kernels: some seconds on a busy machine")
+        future.result()
+
+
+def _print_once(event: str, text: str) -> None:
+    if event not in _printed:
+        print(text, file=sys.stderr, flush=True)
+        _printed.add(event)
+
+
+def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | None = None) -> Experiment:
+    """Return the experiment of a command line; ``overrides`` are parameters of the controller.
+
+    Raises RobotDynamicsError for arguments that do not fit.
+    """
+    source = named_robot(arguments)
+    values, plant_values, motion_values = _parameters(arguments)
+    source, values, model = controller_model(arguments, source, overridden(values, overrides or {}))
+    if not arguments.law and (law := controller_settings(values).law) not in TRACKING_LAWS:
+        raise RobotDynamicsError(f"law {law} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}")
+    model.require_mass()
+    prepare_kernels(model.warm_up)
+    points, start = _motion(arguments, plant_values, motion_values, model)
+    plant = simulation_settings(plant_values, _plant_model(arguments, source, values, model))
+    if plant_values(simulation.INTEGRATOR.name) is simulation.INTEGRATOR.default:  # given nowhere
+        plant = _with_stable_integrator(plant, np.array(start))
+    duration = float(points.times[-1]) if arguments.duration is None else arguments.duration
+    return Experiment(source, model, values, replace(plant, initial_positions=start), points, duration)
+
+
+def _parameters(arguments: argparse.Namespace) -> tuple[Values, Values, Values]:
+    """Return the parameters of controller, plant and trajectory: of the command line, else of a file.
+
+    The file is that of --config, else the robot's own.
+    """
+    own = find_resource("config", f"{arguments.robot}.yaml") if arguments.robot in robot_names() else None
+    file = own if arguments.config is None else arguments.config
+    step_size = None
+    if arguments.rate is not None:
+        step_size = plant_step_size(simulation.PUBLISH_RATE.check(arguments.rate))
+    plant = {
+        simulation.MASS_SCALE.name: arguments.mass_scale,
+        simulation.FRICTION_SCALE.name: arguments.friction_scale,
+        simulation.PUBLISH_RATE.name: arguments.rate,
+        simulation.STEP_SIZE.name: step_size,
+    }
+    controller_values = read_parameter_file(file, COMMANDS.rsplit("/", 1)[0], controller.ALL)
+
+    def read(node: str, parameters: Sequence[Parameter[Any]]) -> Values:
+        try:
+            return read_parameter_file(file, node, parameters)
+        except RobotDynamicsError:  # the file is valid, but has nothing for this node
+            return read_parameter_file(own, node, parameters)
+
+    motion = read("/trajectory_node", trajectory.ALL)
+    return (
+        controller_values,
+        overridden(read("/simulation_node", simulation.ALL), plant),
+        overridden(motion, _of_duration(motion, arguments.duration)),
+    )
+
+
+def _of_duration(motion: Values, duration: float | None) -> dict[str, object]:
+    """Return parameters of trajectory_node for ``duration`` (s); a shorter motion is the whole one, faster."""
+    if duration is None:
+        return {}
+    if not _SHORTEST <= duration <= _LONGEST:
+        raise RobotDynamicsError(
+            f"--duration {duration:g} is out of range. Cure: give {_SHORTEST:g} to {_LONGEST:g} seconds"
+        )
+    if trajectory.KIND.read(motion) != _DEFAULT_KIND:
+        return {}
+    part = min(1.0, duration / trajectory.TOTAL_TIME.read(motion))
+    return {
+        trajectory.TOTAL_TIME.name: duration,
+        trajectory.MOVE_TIME.name: part * trajectory.MOVE_TIME.read(motion),
+        trajectory.RATE.name: trajectory.RATE.read(motion) / part,
+    }
+
+
+def _plant_model(arguments: argparse.Namespace, source: RobotSource, values: Values, model: RobotModel) -> RobotModel:
+    """Return the controller's ``model``, unless the plant differs: the parameter gravity is the controller's only."""
+    dynamics = arguments.plant_dynamics
+    if dynamics is not None:
+        source = replace(source, dynamics=None if dynamics == "none" else dynamics)
+    elif arguments.gravity or not controller.GRAVITY.read(values):
+        return model
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)  # the controller's model has caused them already
+        return source.part(model.joint_names, gravity=arguments.gravity)
+
+
+def _with_stable_integrator(plant: SimulationSettings, start: Array) -> SimulationSettings:
+    """Return the settings with the integrator semi_implicit if rk4 might be unstable with the viscous friction."""
+    model = plant.model
+    slow, fast = (model.friction_torque(start, np.full(model.n, speed)) for speed in (1.0, 2.0))
+    compliance = np.diag(np.linalg.pinv(model.mass_matrix(start)))  # 1 / effective inertia; M may be singular
+    stiff = plant.step_size * (fast - slow) * compliance > _RK4_STIFFNESS
+    if not stiff.any():
+        return plant
+    name = model.joint_names[int(np.argmax(stiff))]
+    print(f"note: integrator semi_implicit, since the viscous friction of {name} is stiff", file=sys.stderr)
+    return replace(plant, integrator="semi_implicit")
+
+
+def _motion(
+    arguments: argparse.Namespace, plant_values: Values, motion_values: Values, model: RobotModel
+) -> tuple[TrajectoryPoints, tuple[float, ...]]:
+    """Return the trajectory, and the initial positions of the arm (n,)."""
+    start = np.clip(np.zeros(model.n), model.position_lower, model.position_upper)
+    initial = simulation.INITIAL_POSITIONS.read(plant_values)
+    if initial:
+        start = model.vector("parameter initial_positions", initial)
+    kind = trajectory.KIND.read(motion_values)
+    if arguments.trajectory is not None or kind == trajectory.FROM_FILE:
+        file = arguments.trajectory
+        points = trajectory.trajectory_of_file(motion_values) if file is None else read_trajectory_file(file)
+        positions = dict(zip(model.joint_names, start.tolist(), strict=True))
+        if points.times[0] == 0.0:
+            first = zip(points.joint_names, points.positions[0].tolist(), strict=True)
+            positions |= {name: q for name, q in first if name in positions}
+        return points, tuple(positions.values())
+    fit = arguments.duration is not None
+    names = trajectory.JOINTS.read(motion_values) or model.joint_names
+    given = motion_values(trajectory.CENTER.name) is not trajectory.CENTER.default
+    if kind == _DEFAULT_KIND and names == model.joint_names and not given:
+        start = start if initial else default_start(model)
+        motion_values, fit = overridden(motion_values, default_motion(model, start)), True
+    positions = dict(zip(model.joint_names, start.tolist(), strict=True))
+    begin = trajectory.START.read(motion_values) or [positions.get(name, 0.0) for name in names]
+    points = trajectory.trajectory_from(motion_values, names, begin)
+    if fit and kind == _DEFAULT_KIND and not model.loops:
+        points, factors = scaled_to_limits(model, points, start)
+        _report_scale(points.joint_names, factors)
+    return points, tuple(start.tolist())
+
+
+def _report_scale(names: Sequence[str], factors: Array) -> None:
+    """Print notes for factors (k,) of the motion below 1."""
+    if still := [name for name, factor in zip(names, factors, strict=True) if factor == 0.0]:
+        print(f"note: {', '.join(still)}: not moved, since friction exceeds the effort limit", file=sys.stderr)
+    if (smaller := factors[factors > 0.0]).min(initial=1.0) < 1.0:
+        text = f"velocity and effort limits reduce the motion, of some joints to {smaller.min():.2g} of its size"
+        print(f"note: {text}", file=sys.stderr)

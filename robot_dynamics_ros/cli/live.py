@@ -1,0 +1,130 @@
+"""Tracking with plant and controller as ROS 2 processes over DDS, for robot_dynamics demo --live."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tqdm import tqdm
+
+from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.bags.storage import LATCHED, TEXT, text_message
+from robot_dynamics_ros.cli.experiment import Experiment
+from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
+from robot_dynamics_ros.cli.simulate import make_folder
+from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
+from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.offline.recorder import COMMANDS, DIAGNOSTICS
+from robot_dynamics_ros.offline.simulation import DESCRIPTION, EFFORTS, START_DELAY, STATES, TRAJECTORY
+from robot_dynamics_ros.progress import BAR
+
+_START_TIMEOUT = 120.0  # s
+_TOPICS = (STATES, COMMANDS, TRAJECTORY, EFFORTS, DIAGNOSTICS)
+
+
+def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[str, Any]:
+    """Return the parameters of all nodes for a law and the file of the ``trajectory``."""
+    source, plant = experiment.source, experiment.plant
+    given = {p.name: p.read(experiment.values) for p in controller.ALL if experiment.values(p.name) is not p.default}
+    return {
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in given.items()},
+        "law": law,
+        "robot_description": source.text if isinstance(source.text, str) else source.text.decode(),
+        "dynamics_file": "" if source.dynamics is None else str(Path(source.dynamics).resolve()),
+        # Delays of a busy machine are counted, and are no faults.
+        "state_timeout": math.inf,
+        "position_step_limit": [math.inf],
+        "integrator": plant.integrator,
+        "step_size": plant.step_size,
+        "publish_rate": 1.0 / plant.period,
+        "initial_positions": list(plant.initial_positions),
+        "trajectory": {"kind": "file", "file": str(trajectory.resolve()), "start_delay": START_DELAY},
+        "listeners": ["computed_torque_node", "recorder"],
+        "qos_overrides": {STATES: {"subscription": {"reliability": "reliable"}}},
+    }
+
+
+def _write_trajectory(points: TrajectoryPoints, path: Path) -> None:
+    """Write a JointTrajectory in YAML."""
+    fields = {"positions": points.positions, "velocities": points.velocities, "accelerations": points.accelerations}
+    rows = [
+        {name: values[k].tolist() for name, values in fields.items() if values is not None}
+        | {"time_from_start": dict(zip(("sec", "nanosec"), divmod(round(t * 1e9), 1_000_000_000), strict=True))}
+        for k, t in enumerate(points.times.tolist())
+    ]
+    path.write_text(yaml.safe_dump({"joint_names": list(points.joint_names), "points": rows}), encoding="utf-8")
+
+
+def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
+    """Let plant and controller run as processes, and return the tracking of their recording.
+
+    The logs are written beside ``bag``, which is replaced if it exists. Raises RobotDynamicsError for processes that
+    fail or log an error.
+    """
+    folder = bag.parent
+    make_folder(folder)
+    shutil.rmtree(bag, ignore_errors=True)
+    parameters, trajectory = folder / "parameters.yaml", folder / "trajectory.yaml"
+    _write_trajectory(experiment.points, trajectory)
+    nodes = node_parameters(experiment, law, trajectory)
+    parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": nodes}}), encoding="utf-8")
+    rate = 1.0 / experiment.plant.period
+    with tempfile.TemporaryDirectory() as temporary, private_graph() as environment, ProcessGroup() as group:
+
+        def start(node: str, *ros_arguments: str, pipe: bool = False) -> NodeProcess:
+            return group.add(NodeProcess(node, folder / f"{node}.log", environment, ros_arguments, pipe=pipe))
+
+        description = Path(temporary) / "description"
+        with BagWriter(description, {DESCRIPTION: TEXT}, {DESCRIPTION: [LATCHED]}) as writer:
+            writer.write(DESCRIPTION, time.time_ns(), text_message(nodes["robot_description"]))
+        common = ("--params-file", str(parameters))
+        for node in ("simulation_node", "computed_torque_node"):
+            start(node, *common)
+        recorder = start("recorder_node", "-p", f"output:={bag}", "-p", f"topics:={list(_TOPICS)}", pipe=True)
+        player = start("player_node", "-p", f"input:={description}", "-p", "listeners:=[recorder]")
+        sender = start("trajectory_node", *common, "-r", f"joint_trajectory:={TRAJECTORY}")
+        counts = _counts(recorder, group)
+        begin = _await((STATES, COMMANDS, TRAJECTORY), "the trajectory", counts, group)
+        # Half a second longer than the motion: the trajectory may have been received at the end of a report period.
+        total = experiment.duration + START_DELAY + 0.5
+        layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
+        with tqdm(total=total, desc=law, bar_format=layout, **BAR) as bar:
+            for now in counts:
+                seconds = (now[STATES] - begin[STATES]) / rate
+                bar.update(min(seconds, total) - bar.n)
+                if seconds >= total and sender.process.poll() is not None and player.process.poll() is not None:
+                    break
+        for member in group.members:
+            if errors := member.errors():
+                raise RobotDynamicsError(f"{law}: a node logged an error. Cure: see {member.log}:\n{errors[0]}")
+    return read_tracking(bag, law, experiment.duration)
+
+
+def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, int]]:
+    """Yield the number of recorded messages of each topic, five times a second."""
+    assert recorder.process.stdout is not None
+    for line in recorder.process.stdout:
+        group.check()
+        yield json.loads(line)
+    recorder.check()
+
+
+def _await(topics: Sequence[str], event: str, counts: Iterator[Mapping[str, int]], group: ProcessGroup) -> Any:
+    """Return the first counts with messages on all ``topics``; RobotDynamicsError after a timeout."""
+    deadline = time.monotonic() + _START_TIMEOUT
+    for now in counts:
+        if all(now.get(topic, 0) > 0 for topic in topics):
+            return now
+        if time.monotonic() > deadline:
+            break
+    logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
+    raise RobotDynamicsError(f"no {event} within {_START_TIMEOUT:g} s. End of the nodes' logs:\n{logs}")

@@ -1,0 +1,176 @@
+"""robot_dynamics simulate: the node's controller on a simulated arm, with one or several laws."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag
+from robot_dynamics_ros.cli.experiment import Experiment, prepare
+from robot_dynamics_ros.cli.offline import summary
+from robot_dynamics_ros.cli.robot_source import add_named_robot
+from robot_dynamics_ros.cli.tracking import (
+    Tracking,
+    error_units,
+    plot_tracking,
+    read_tracking,
+    require_plotter,
+    tracking_table,
+)
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.offline.recorder import Replay
+
+PICTURE = "tracking.png"
+
+
+def add_simulate(parser: argparse.ArgumentParser) -> None:
+    """Declare description and arguments."""
+    parser.description = (
+        "Runs the controller of computed_torque_node and the arm of simulation_node in one process, in "
+        "lockstep and without ROS, along a trajectory; prints how well it tracks; and writes a bag as the live nodes "
+        "would, for report, torque, compare and replay. Any URDF has a default motion within its limits. Several laws "
+        "are compared. The same input gives the same bytes. Exit code 1 if a run ends in a fault."
+    )
+    add_named_robot(parser)
+    parser.add_argument(
+        "--law",
+        nargs="+",
+        choices=TRACKING_LAWS,
+        metavar="LAW",
+        help=f"one or more of {', '.join(TRACKING_LAWS)} (default: the parameter file's, else its own)",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="parameter file of the nodes: gains, noise, motion (default: that of ROBOT)",
+    )
+    parser.add_argument(
+        "--trajectory",
+        type=Path,
+        metavar="FILE",
+        help="a JointTrajectory in YAML; a first point at time 0 is where the arm starts (default: the motion of "
+        "trajectory_node's parameters, else a sine of each joint within its limits)",
+    )
+    parser.add_argument(
+        "--duration",
+        type=float,
+        metavar="S",
+        help="seconds of motion (default: the whole motion); a motion that would exceed limits is made smaller",
+    )
+    parser.add_argument("--rate", type=float, metavar="HZ", help="command cycles per second (default: 500)")
+    parser.add_argument("--plant-dynamics", metavar="FILE", help="dynamics file of the plant (default: the same)")
+    parser.add_argument("--mass-scale", type=float, metavar="K", help="factor of the plant's masses and inertias")
+    parser.add_argument(
+        "--friction-scale", type=float, nargs="+", metavar="K", help="factor of its friction, one or one for each joint"
+    )
+    add_output(
+        parser,
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help=f"new bag; with several laws a folder with LAW/bag and {PICTURE} (default: none is kept)",
+    )
+
+
+def run_simulate(arguments: argparse.Namespace) -> None:
+    """Simulate, and print the table; RobotDynamicsError for arguments that do not fit and runs that end in a fault."""
+    laws, output = list(dict.fromkeys(arguments.law or ())), arguments.output
+    if len(laws) > 1 and output is not None:
+        check_folder(arguments, output, laws)
+        bags, picture = bags_in(output, laws), output / PICTURE
+    else:
+        check_output(arguments, output, bag=True)
+        bags, picture = dict.fromkeys(laws, output), None
+    experiment = prepare(arguments)
+    compare_laws(experiment, bags or {experiment.law: output}, picture)
+
+
+def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path]:
+    """Return the bag of each law in a folder of results."""
+    return {law: folder / law / "bag" for law in laws}
+
+
+def check_folder(arguments: argparse.Namespace, folder: Path, laws: Sequence[str]) -> None:
+    """Check as ``check_output`` that the results of several laws can be written to ``folder``, and for matplotlib."""
+    require_plotter()
+    if not (arguments.overwrite and folder.is_dir()):
+        check_output(arguments, folder, bag=True)
+        return
+    for law in laws:
+        check_output(arguments, folder / law / "bag", bag=True)
+    check_output(arguments, folder / PICTURE)
+
+
+def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], picture: Path | None) -> list[Tracking]:
+    """Simulate with each law of ``bags`` and print the table; return how each law tracks.
+
+    A bag is written where ``bags`` has a path, and the plot to ``picture`` if it is not None. If a run ends in a fault,
+    RobotDynamicsError is raised after the table of the other laws.
+    """
+    model, notes = experiment.model, []
+    runs: list[Tracking] = []
+    faults: list[str] = []
+    print(f"{model.name}: {1.0 / experiment.plant.period:g} Hz, {experiment.duration:g} s of motion\n", flush=True)
+    for law, bag in bags.items():
+        name = f"{law}: " if len(bags) > 1 else ""
+        with ExitStack() as stack:
+            if bag is None:
+                new = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bag"
+            else:
+                make_folder(bag.parent)
+                new = stack.enter_context(new_bag(bag))
+            try:
+                result, seconds = experiment.run(law, new)
+                notes.append(name + summary(result, seconds, bag if picture is None else None))
+                if fault := _last_fault(result, law):
+                    raise RobotDynamicsError(fault)
+                runs.append(read_tracking(new, law, experiment.duration))
+            except RobotDynamicsError as error:
+                faults.append(f"{name}{error}")
+    if runs:
+        units = error_units(model, runs[0].joint_names)
+        print_comparison(runs, units)
+        if picture is not None:
+            plot_tracking(runs, model.name, units, picture)
+        print()
+    if picture is not None:
+        notes.append(f"bags: {picture.parent}/<law>/bag" + (f"   picture: {picture}" if runs else ""))
+    print("\n".join(notes))
+    if faults:
+        raise RobotDynamicsError("\n".join(faults))
+    return runs
+
+
+def print_comparison(runs: list[Tracking], units: list[str]) -> None:
+    """Print the table of tracking errors, and how much better each law tracks than the first one."""
+    print(tracking_table(runs, units))
+    first = runs[0]
+    for run in runs[1:]:
+        if run.total_rms > 0.0:
+            print(f"{run.law} tracks {first.total_rms / run.total_rms:.1f} times better than {first.law}")
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents; RobotDynamicsError if that is impossible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: give another folder with --output") from None
+
+
+def _last_fault(result: Replay, law: str) -> str:
+    """Return time and cause of the fault in which a run ended; empty if it ended with the law active."""
+    changes = result.transitions
+    if not changes or changes[-1].after is Mode.ACTIVE:
+        return ""
+    begin = [change for change in changes if change.before is Mode.ACTIVE][-1]
+    text = f"at {begin.time:.3f} s: {begin.fault.message}"
+    if not LAWS[law].compensates_gravity:
+        text += f"; {law} does not compensate gravity: with pd_gravity or computed_torque the arm does not fall"
+    return text

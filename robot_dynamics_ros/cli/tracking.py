@@ -1,0 +1,157 @@
+"""Tracking errors of recorded runs: values, table and picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynamics_ros.bags import read_joint_states
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.offline.recorder import COMMANDS
+from robot_dynamics_ros.offline.simulation import STATES
+
+_COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#2e4057")
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """Recorded motion of m cycles and n joints, in SI units: time (m,); desired, actual, effort (m, n).
+
+    ``late`` cycles have a command that arrived after the next state. ``lost`` cycles have no command for their state
+    and are not among the m.
+    """
+
+    law: str
+    joint_names: tuple[str, ...]
+    time: Array
+    desired: Array
+    actual: Array
+    effort: Array
+    late: int = 0
+    lost: int = 0
+
+    @property
+    def error(self) -> Array:
+        """Desired minus actual position (m, n)."""
+        return self.desired - self.actual
+
+    @property
+    def rms(self) -> Array:
+        """RMS error of each joint (n,)."""
+        return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
+
+    @property
+    def worst(self) -> Array:
+        """Largest absolute error of each joint (n,)."""
+        return np.asarray(np.abs(self.error).max(axis=0))
+
+    @property
+    def total_rms(self) -> float:
+        """RMS error over time and joints."""
+        return float(np.sqrt(np.mean(self.error**2)))
+
+
+def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
+    """Read a motion from a bag: ``duration`` (s) from the cycle in which the desired position first changes.
+
+    States and commands are matched by their stamps. Raises BagError if the bag does not contain the whole motion.
+    """
+    series = read_joint_states(bag, [STATES, COMMANDS])
+    state = series[STATES]
+    command = series[COMMANDS].in_order(state.joint_names)
+    moved = np.flatnonzero((command.position != command.position[0]).any(axis=1))
+    if len(moved) == 0:
+        raise BagError(f"{bag}: the desired position never changes. Cure: see the logs in the folder of the bag")
+    first = command.stamps[moved[0]]
+    last = first + round(duration * 1e9)
+    if command.stamps[-1] < last:
+        recorded = (command.stamps[-1] - first) * 1e-9
+        raise BagError(f"{bag}: it contains {recorded:.1f} s of {duration:.1f} s of motion. Cure: record it to the end")
+    stamps, rows, answers = np.intersect1d(state.stamps, command.stamps, return_indices=True)
+    window = (stamps >= first) & (stamps <= last)
+    if not window.any():
+        raise BagError(f"{bag}: no command has the stamp of a state. Cure: record with update_rate 0")
+    stamps, rows, answers = stamps[window], rows[window], answers[window]
+    following = np.minimum(rows + 1, len(state.stamps) - 1)
+    late = int((command.received[answers] > state.received[following])[rows < following].sum())
+    lost = round(duration * 1e9 / float(np.median(np.diff(state.stamps)))) + 1 - len(stamps)
+    time, effort = (stamps - first) * 1e-9, command.effort[answers]
+    desired, actual = command.position[answers], state.position[rows]
+    return Tracking(law, state.joint_names, time, desired, actual, effort, late, max(lost, 0))
+
+
+def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:
+    """Return the unit of position errors for each joint: "mrad" or "mm"."""
+    return ["mm" if name in model.prismatic_joints else "mrad" for name in joint_names]
+
+
+def tracking_table(runs: list[Tracking], units: list[str]) -> str:
+    """Return a text table of the RMS and largest error of each joint and law, in ``units``."""
+    mixed = len(set(units)) > 1
+    error_unit = "mixed" if mixed else units[0]
+    effort_unit = "mixed" if mixed else "Nm" if units[0] == "mrad" else "N"
+    rows = [("tracking error: RMS / largest", "", [run.law for run in runs])]
+    for j, (name, unit) in enumerate(zip(runs[0].joint_names, units, strict=True)):
+        rows.append((name, unit, [f"{1e3 * run.rms[j]:.3f} / {1e3 * run.worst[j]:.3f}" for run in runs]))
+    rows += [
+        ("error, RMS of all joints", error_unit, [f"{1e3 * run.total_rms:.3f}" for run in runs]),
+        ("effort, RMS of all joints", effort_unit, [f"{np.sqrt(np.mean(run.effort**2)):.2f}" for run in runs]),
+        ("effort, largest", effort_unit, [f"{np.abs(run.effort).max():.1f}" for run in runs]),
+        ("cycles", "", [str(len(run.time)) for run in runs]),
+    ]
+    label_width = max(len(label) for label, _, _ in rows) + 2
+    column = max(len(cell) for _, _, cells in rows for cell in cells) + 3
+    lines = [
+        f"{label:<{label_width}}{unit:<6}" + "".join(f"{cell:>{column}}" for cell in cells)
+        for label, unit, cells in rows
+    ]
+    lines.insert(1 + len(units), "-" * len(lines[0]))
+    return "\n".join(lines)
+
+
+def require_plotter() -> None:
+    """Raise RobotDynamicsError if matplotlib is not installed."""
+    if find_spec("matplotlib") is None:
+        raise RobotDynamicsError(
+            "the picture needs matplotlib, which is not installed. Cure: pip install 'robot_dynamics_ros[demo]'"
+        )
+
+
+def plot_tracking(runs: list[Tracking], robot: str, units: list[str], path: Path) -> None:
+    """Plot motion, error (logarithmic) and effort of each joint, and write a PNG to ``path``."""
+    import matplotlib  # imported here because it takes a second
+
+    matplotlib.use("Agg")
+    matplotlib.rc("font", size=9)
+    from matplotlib import pyplot as plt
+
+    names, size = runs[0].joint_names, (15, 1.2 + 1.75 * len(units))
+    figure, axes = plt.subplots(len(names), 3, figsize=size, sharex=True, squeeze=False, layout="constrained")
+    for j, (name, unit, (motion, error, effort)) in enumerate(zip(names, units, axes, strict=True)):
+        for run, colour in zip(runs, _COLOURS, strict=False):
+            motion.plot(run.time, run.actual[:, j], color=colour, lw=1.6)
+            magnitude = np.maximum(1e3 * np.abs(run.error[:, j]), 1e-4)
+            error.semilogy(run.time, magnitude, color=colour, lw=0.9, label=None if j else run.law)
+            effort.plot(run.time, run.effort[:, j], color=colour, lw=0.8)
+        desired = runs[0].desired[:, j]
+        motion.plot(runs[0].time, desired, color="black", lw=1.1, ls=(0, (4, 3)), label=None if j else "desired")
+        motion.set_ylabel(f"{name}\n{'m' if unit == 'mm' else 'rad'}")
+        error.set_ylabel(unit)
+        effort.set_ylabel("N" if unit == "mm" else "Nm")
+    for axis in axes.flat:
+        axis.grid(True, alpha=0.25)
+        axis.margins(x=0.0)
+    for axis, title in zip(axes[0], ("position", "tracking error, magnitude", "commanded effort"), strict=True):
+        axis.set_title(title, fontweight="bold")
+    for axis in axes[-1]:
+        axis.set_xlabel("time, s")
+    figure.suptitle(f"{robot}: one trajectory, {len(runs)} control law{'s' * (len(runs) > 1)}", fontsize=14)
+    figure.legend(loc="outside lower center", ncols=len(runs) + 1, frameon=False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
