@@ -152,7 +152,7 @@ class Configuration:
     def of(cls, values: Values, robot_description: str, dynamics_file: str) -> Configuration:
         """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter.
 
-        ``values`` returns the value of a parameter by name; the texts are as in the attributes.
+        ``values`` returns the value of a parameter by name; the other arguments are the attributes of these names.
         """
         others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
         return cls(package_version(), robot_description, dynamics_file, others)

@@ -127,7 +127,7 @@ def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
 
 
 def time_grid(duration: float, rate: float) -> Array:
-    """Return equally spaced times from 0 to ``duration`` (s) inclusive, at most 1 / ``rate`` apart."""
+    """Return equally spaced times (m,) from 0 to ``duration`` (s) inclusive, at most 1 / ``rate`` apart."""
     # The margin absorbs rounding: 1.1 s at 10 Hz is 11.000000000000002 steps.
     steps = max(1, math.ceil(duration * positive("rate", rate) - 1e-9))
     return np.linspace(0.0, duration, steps + 1)

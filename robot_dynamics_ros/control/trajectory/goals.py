@@ -303,7 +303,7 @@ class GoalExecution:
 
 
 def aborted(reason: str) -> GoalEvent:
-    """Return the event of an aborted goal; ``reason`` is the error string of its result."""
+    """Return the event of an aborted goal with the code INVALID_GOAL; ``reason`` is the error string of its result."""
     return GoalEvent(None, Ending.ABORTED, Outcome(Code.INVALID_GOAL, reason))
 
 

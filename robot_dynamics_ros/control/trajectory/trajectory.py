@@ -200,7 +200,8 @@ class JointLimits(NamedTuple):
     def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
         """Raise TrajectoryError for a motion beyond the limits, widened to position and velocity (n,) of ``start``.
 
-        The motion is that of ``segments``; ``names`` are those of the joints, for the message.
+        The motion is that of ``segments`` with the same ``knots`` and ``degree``. ``names`` are those of the joints,
+        for the message.
         """
         for order, lower, upper, tolerance in (
             (0, self.lower, self.upper, np.array(_TOLERANCE)),
