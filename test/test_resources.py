@@ -64,5 +64,7 @@ def test_robots_by_name() -> None:
     assert (panda.friction_parameters != coulomb.friction_parameters).any()
     assert resources.named_dynamics_file("panda_coulomb") == ROOT / "config" / "panda_coulomb.dynamics.yaml"
     assert resources.named_dynamics_file("none") is None
+    with_gripper = RobotModel.shipped("panda", dynamics="panda_hand")
+    assert (with_gripper.friction_parameters == panda.friction_parameters).all()
     with pytest.raises(RobotDynamicsError, match="pandaa"):
         RobotModel.shipped("panda", dynamics="pandaa")
