@@ -83,9 +83,9 @@ class Viewer:
         self.scenes = self._add_scenes(shapes, poses, labels)
         gui = self.server.gui
         self._status = gui.add_html("", visible=False)
-        self.controls = gui.add_folder(controls, visible=bool(controls))
-        with gui.add_folder("Legend"):
+        with gui.add_folder("Legend"):  # above the sliders, of which there may be many
             self._legend = gui.add_html("")
+        self.controls = gui.add_folder(controls, visible=bool(controls))
         self._tables = []
         for label in labels:
             with gui.add_folder(label or "State"):

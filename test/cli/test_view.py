@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.view.bags import show_bags
 from support.commands import run
 from support.report_recordings import ARM, record
 
@@ -78,6 +80,9 @@ def test_recordings_are_side_by_side(urdf: str, served: list[Any], tmp_path: Pat
     assert [scene._ghost.visible for scene in page.viewer.scenes] == [True, False]
     assert page.states[0].q == pytest.approx([np.sin(0.25) + 0.004, np.sin(0.25)])
     assert page.states[1].q == pytest.approx([np.sin(0.1) - 0.003, np.sin(0.1)])
+    with pytest.raises(KeyboardInterrupt):
+        show_bags(RobotModel.from_urdf(ARM), Path(urdf), [("left", bags[0]), ("right", bags[1])])
+    assert served[-1].viewer.notes[0].startswith("right: ")
     with pytest.raises(RobotDynamicsError, match="pd.bag.*other"):
         run("view", urdf, bags[1], record(tmp_path / "pd_bag", names=("a", "c")))
 
