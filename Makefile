@@ -244,7 +244,7 @@ $(BUILD): $(MADE) requirements/build.txt setup.py setup.cfg pyproject.toml
 	@touch $@
 
 $(RUN): $(BUILD) requirements/run.txt
-	@echo "Installing what the demo needs into $(VENV) (at first 270 MB to fetch, 1.1 GB on disk, a minute or more)"
+	@echo "Installing what the demo needs into $(VENV) (at first 250 MB to fetch, 1.1 GB on disk, a minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/run.txt
 	@touch $@
 
