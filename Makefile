@@ -243,7 +243,7 @@ $(BUILD): $(MADE) requirements/build.txt setup.py setup.cfg pyproject.toml
 	@touch $@
 
 $(RUN): $(BUILD) requirements/run.txt
-	@echo "Installing the packages for the demo into $(VENV) (at first 215 MB to fetch, 860 MB on disk, half a minute or more)"
+	@echo "Installing the packages for the demo into $(VENV) (at first 250 MB to fetch, 1.1 GB on disk, a minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/run.txt
 	@touch $@
 

@@ -20,7 +20,7 @@ from robot_dynamics_ros.resources import robot_names
 
 _DEFAULT_LAWS = ("pd", "pd_gravity", "computed_torque")
 _OUTPUT = Path("demo_output")
-_MOST_LOST = 0.01  # of the cycles, above which live numbers say more about the machine than about the laws
+_MOST_LOST = 0.01  # of the cycles; above, the numbers depend on the load of the machine
 
 # No faults: each law runs to the end, even if the arm diverges, as with feedforward alone.
 _UNCHECKED = {"position_limit_margin": [math.inf], "velocity_limit_margin": [math.inf]}

@@ -117,7 +117,7 @@ def prepare_kernels(work: Callable[[], object]) -> None:
     with compilations_reported(lambda kernel: _print_once("compiling", announcement(kernel))):
         future = run_in_background(work)
         wait([future], _PATIENCE)
-        if not future.done():
+        if not (future.done() or "compiling" in _printed):
             _print_once("loading", "loading the compiled dynamics kernels: some seconds on a busy machine")
         future.result()
 

@@ -53,7 +53,7 @@ def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[
     }
 
 
-def _write_trajectory(points: TrajectoryPoints, path: Path) -> None:
+def write_trajectory(points: TrajectoryPoints, path: Path) -> None:
     """Write a JointTrajectory in YAML."""
     fields = {"positions": points.positions, "velocities": points.velocities, "accelerations": points.accelerations}
     rows = [
@@ -74,7 +74,7 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     make_folder(folder)
     shutil.rmtree(bag, ignore_errors=True)
     parameters, trajectory = folder / "parameters.yaml", folder / "trajectory.yaml"
-    _write_trajectory(experiment.points, trajectory)
+    write_trajectory(experiment.points, trajectory)
     nodes = node_parameters(experiment, law, trajectory)
     parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": nodes}}), encoding="utf-8")
     rate = 1.0 / experiment.plant.period

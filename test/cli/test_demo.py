@@ -1,5 +1,7 @@
 """robot_dynamics demo: arguments, settings, tracking errors, and detection of failed runs."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -10,16 +12,19 @@ import yaml
 from matplotlib.image import imread
 
 from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.cli import demo
-from robot_dynamics_ros.cli.demo import Tracking, plot_tracking, read_tracking, tracking_table
+from robot_dynamics_ros.cli import live
+from robot_dynamics_ros.cli.experiment import prepare
+from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
+from robot_dynamics_ros.cli.tracking import Tracking, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.nodes import trajectory_node
 from robot_dynamics_ros.offline.replay import COMMANDS
 from robot_dynamics_ros.offline.simulation import STATES
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.resources import robot_names
 from robot_dynamics_ros.simulation import parameters as simulation
 from support.commands import parse
 
@@ -35,22 +40,55 @@ def test_laws_that_follow_no_trajectory_are_refused(law: str, capsys: pytest.Cap
     assert law in capsys.readouterr().err
 
 
+def test_the_demo_compares_laws_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second demo replaces the bags of the first, keeps other files beside them, and gives the same digits."""
+    monkeypatch.chdir(tmp_path)
+    line = ["demo", "--robot", "planar_2r", "--law", "pd", "computed_torque", "--duration", "2"]
+    assert main(line) == 0
+    folder = Path("demo_output/planar_2r")
+    first, bag = capsys.readouterr().out, (folder / "pd/bag/bag.mcap").read_bytes()
+    assert imread(folder / "tracking.png").shape[1] > 1000
+    pd, computed = (read_tracking(folder / law / "bag", law, 2.0) for law in ("pd", "computed_torque"))
+    assert computed.total_rms < 0.01 * pd.total_rms and pd.late == pd.lost == 0
+    (folder / "pd/notes.txt").write_text("mine", encoding="utf-8")
+    # Simulated time: a busy machine prints the same table.
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        assert main(line) == 0
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert table_of(capsys.readouterr().out) == table_of(first)
+    assert (folder / "pd/bag/bag.mcap").read_bytes() == bag and (folder / "pd/notes.txt").exists()
+    (folder / "pd/bag/notes.txt").write_text("mine", encoding="utf-8")
+    assert main(line) == 1, "the bag's folder has a file that the demo has not made"
+    assert "pd/bag" in capsys.readouterr().err
+
+
+def table_of(text: str) -> str:
+    return text[text.index("tracking error") : text.index(" joint_states")].rpartition("\n")[0]
+
+
 @pytest.mark.parametrize("robot", robot_names())
-def test_settings_are_parameters_that_the_nodes_take(robot: str) -> None:
-    """The settings are read back from the file of the nodes."""
-    settings: dict[str, Any] = demo._settings(
-        parse("demo", "--robot", robot, "--duration", "7"), robot_urdf(robot), robot_dynamics_file(robot)
-    )
-    written = yaml.safe_dump(settings)
+def test_settings_are_parameters_that_the_nodes_take(robot: str, tmp_path: Path) -> None:
+    """The settings are read back from the file of the nodes, the trajectory from its own."""
+    experiment = prepare(parse("demo", "--robot", robot, "--duration", "7"), {"velocity_limit_margin": [np.inf]})
+    live.write_trajectory(experiment.points, tmp_path / "trajectory.yaml")
+    points = read_trajectory_file(tmp_path / "trajectory.yaml")
+    np.testing.assert_array_equal(points.accelerations, experiment.points.accelerations)
+    np.testing.assert_allclose(points.times, experiment.points.times, rtol=0, atol=1e-9)
+    written = yaml.safe_dump(live.node_parameters(experiment, "pd", tmp_path / "trajectory.yaml"))
     assert "&id" not in written, "rcl reads no aliases"
     known = {p.name: p for table in (controller, simulation, trajectory_node) for p in table.ALL}
     read = yaml.safe_load(written)
     flat = {name: value for name, value in read.items() if not isinstance(value, dict)}
-    for group in ("gains", "trajectory"):
-        flat |= {f"{group}.{name}": value for name, value in read[group].items()}
+    flat |= {f"trajectory.{name}": value for name, value in read["trajectory"].items()}
     for name, value in flat.items():
         known[name].check(value)
-    assert flat["trajectory.total_time"] == 7.0
+    assert flat["velocity_limit_margin"] == [np.inf] and flat["law"] == "pd"
 
 
 def test_errors_of_a_node_are_found(tmp_path: Path) -> None:
@@ -119,7 +157,8 @@ def test_a_run_begins_where_the_desired_position_moves(tmp_path: Path) -> None:
 
 def test_states_without_a_command_are_omitted(tmp_path: Path) -> None:
     bag = record(tmp_path / "bag", lost=(3, 12, 13, 28))
-    assert len(read_tracking(bag, "pd", 0.15).time) == 14
+    found = read_tracking(bag, "pd", 0.15)
+    assert (len(found.time), found.lost, found.late) == (14, 2, 0)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, read_description, read_joint_states
+from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import EffortWriter
 from robot_dynamics_ros.report import read_recording
+from robot_dynamics_ros.resources import robot_names, robot_urdf
 from support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +145,8 @@ def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_faults_have_the_same_times_in_log_and_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Seconds after the first answered state: of the bag, of its replay, and in the log of both runs."""
     limits = config(tmp_path, following_error_limit=[0.002], following_error_time=0.0)
-    run("simulate", "planar_2r", "--law", "pd_gravity", "--config", limits, "--duration", 4, "-o", tmp_path / "bag")
+    with pytest.raises(RobotDynamicsError, match='at .* s: joint "joint2"'):
+        run("simulate", "planar_2r", "--law", "pd_gravity", "--config", limits, "--duration", 4, "-o", tmp_path / "bag")
     run("replay", tmp_path / "bag", "-o", tmp_path / "out")
     logged = [float(text.split()[1]) for text in caplog.messages if "active -> hold" in text]
     recorded = []
@@ -156,3 +159,40 @@ def test_faults_have_the_same_times_in_log_and_reports(tmp_path: Path, caplog: p
             first = next(iter(reader.messages([topic]))).received
         assert recorded[-1] == pytest.approx((events[0].received - first) * 1e-9, abs=1e-9)
     np.testing.assert_allclose(logged, recorded, atol=5.1e-4)
+
+
+def test_several_laws_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each law has a bag, all have one table and picture; nothing is overwritten unasked."""
+    folder = tmp_path / "compared"
+    line = ["simulate", "planar_2r", "--law", "pd", "pd_plus", "--duration", 1, "-o", folder]
+    run(*line)
+    out = capsys.readouterr().out
+    assert "pd_plus tracks" in out and out.count("1001 joint_states") == 2
+    assert {path.name for path in folder.rglob("*.*")} == {"bag.mcap", "metadata.yaml", "tracking.png"}
+    with pytest.raises(RobotDynamicsError, match="compared: it exists"):
+        run(*line)
+    assert run(*line, "--overwrite") == 0
+
+
+@pytest.mark.parametrize("robot", robot_names())
+def test_a_short_motion_stays_within_the_limits(robot: str, tmp_path: Path) -> None:
+    bag = tmp_path / "bag"
+    run("simulate", robot, "--duration", 1, "--law", "computed_torque", "-o", bag)
+    model = RobotModel.from_urdf_file(robot_urdf(robot))
+    for series in read_joint_states(bag, [STATES, COMMANDS]).values():
+        assert (np.abs(series.velocity).max(axis=0) <= model.velocity_limits).all()
+    assert np.ptp(series.position, axis=0).min() > 1e-3, "every joint moves"
+
+
+@pytest.mark.parametrize("dynamics", ["none", "stiff"])
+def test_a_urdf_alone_is_enough(dynamics: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has a default motion; viscous friction that rk4 cannot integrate selects the other integrator."""
+    friction = "none"
+    if dynamics == "stiff":
+        friction = str(tmp_path / "friction.yaml")
+        Path(friction).write_text("joints: {joint2: {viscous: 1.0e4}}", encoding="utf-8")
+    arm = tmp_path / "arm.urdf"
+    text = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
+    arm.write_text(text.replace('effort="30"', 'effort="1e5"'), encoding="utf-8")
+    run("simulate", arm, "--law", "computed_torque", "--duration", 2, "--dynamics", friction)
+    assert float(capsys.readouterr().out.split("error, RMS of all joints")[1].split()[1]) < 5.0

@@ -147,17 +147,18 @@ def test_hanging_subscriber_does_not_delay_shutdown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 10], ids=["once", "again and again"])
 def test_interrupted_demo_ends_all_its_processes(signals: list[signal.Signals], tmp_path: Path) -> None:
     log, out = tmp_path / "demo.log", tmp_path / "out"
-    command = "-m robot_dynamics_ros.cli.main demo --robot planar_2r --law computed_torque --duration 60 --output"
+    command = "-m robot_dynamics_ros.cli.main demo --live --robot planar_2r --law computed_torque"
     with log.open("w") as output:
         demo = subprocess.Popen(
-            [sys.executable, *command.split(), str(out)],
+            [sys.executable, *command.split(), "--duration", "60", "--output", str(out)],
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
         deadline = time.monotonic() + PATIENCE
-        while demo.poll() is None and " of 61.0 s" not in log.read_text():
+        trajectory = out / "live" / "computed_torque" / "trajectory_node.log"
+        while demo.poll() is None and not (trajectory.exists() and "published" in trajectory.read_text()):
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
         assert len(processes_with(str(out))) >= 4, "the demo and its nodes; trajectory_node may have ended"

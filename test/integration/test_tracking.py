@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from robot_dynamics_ros.cli.demo import read_tracking
+from robot_dynamics_ros.cli.main import main
+from robot_dynamics_ros.cli.tracking import read_tracking
 from support.ros import PATIENCE, processes_with
 
 LAWS = ("pd", "computed_torque")
-DURATION = 4.0
+DURATION, RATE = 4.0, 50.0
 STOP = "active -> hold: the controller stops the arm for deactivation"
 TOPICS = {
     "/joint_states": "sensor_msgs/msg/JointState",
@@ -23,20 +23,23 @@ TOPICS = {
     "/computed_torque_node/command_states": "sensor_msgs/msg/JointState",
     "/computed_torque_node/joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
     "/computed_torque_node/configuration": "std_msgs/msg/String",
+    "/diagnostics": "diagnostic_msgs/msg/DiagnosticArray",
+    "/robot_description": "std_msgs/msg/String",
 }
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """Return the output folder of the demo and its printed text."""
+    """Return the folder of the live demo and its printed text. 50 Hz, which a busy machine can keep."""
     output = tmp_path_factory.mktemp("demo") / "output"
-    command = f"-m robot_dynamics_ros.cli.main demo --duration {DURATION:g} --law {' '.join(LAWS)} --output {output}"
+    command = f"-m robot_dynamics_ros.cli.main demo --live --rate {RATE:g} --duration {DURATION:g}"
+    command += f" --law {' '.join(LAWS)} --output {output}"
     run = subprocess.run(
         [sys.executable, *command.split()], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
     )
     assert run.returncode == 0, f"exit code {run.returncode}\n{run.stdout}\n{run.stderr}"
-    assert "Traceback" not in run.stderr
-    return output, run.stdout
+    assert "%" not in run.stderr, "no progress bars, as stderr is no terminal"
+    return output / "live", run.stdout
 
 
 def test_computed_torque_tracks_far_better_than_pd(demo: tuple[Path, str]) -> None:
@@ -62,18 +65,29 @@ def test_bag_contains_the_run(law: str, demo: tuple[Path, str]) -> None:
             for connection, _, raw in reader.messages()
             if connection.msgtype.endswith("JointTrajectory")
         )
-    assert counts["/joint_states"] >= 500 * DURATION
-    assert counts["/effort_commands"] > 0
+    assert counts["/joint_states"] >= 0.9 * RATE * DURATION
+    assert min(counts.values()) > 0
     last = trajectory.points[-1].time_from_start
     assert last.sec + last.nanosec * 1e-9 == pytest.approx(DURATION)
     assert len(trajectory.joint_names) == 7
 
 
-def test_demo_prints_the_ratio_and_saves_the_plot(demo: tuple[Path, str]) -> None:
+def test_numbers_are_shown_or_withheld(demo: tuple[Path, str]) -> None:
+    """Above 1 % of lost cycles there are neither numbers nor picture, but the reason."""
+    tracking = [read_tracking(demo[0] / law / "bag", law, DURATION) for law in LAWS]
+    busy = any(run.lost > 0.01 * (run.lost + len(run.time)) for run in tracking)
     found = re.search(r"computed_torque tracks ([\d.]+) times better than pd", demo[1])
-    assert found and float(found[1]) > 10
-    height, width = imread(demo[0] / "tracking.png").shape[:2]
-    assert 600 < height < 5000 and 800 < width < 5000
+    assert ("numbers withheld" in demo[1]) == busy == (found is None) == (not (demo[0] / "tracking.png").exists())
+    if found:
+        assert float(found[1]) > 10
+
+
+@pytest.mark.parametrize("command", ["report", "torque"])
+def test_a_bag_of_the_demo_needs_no_options(
+    command: str, demo: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(demo[0] / "pd" / "bag"), "-o", str(tmp_path / "output")]) == 0
+    assert "note: robot:" in capsys.readouterr().err
 
 
 def test_no_processes_or_errors_remain(demo: tuple[Path, str]) -> None:
