@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
@@ -72,7 +73,9 @@ class RobotModel(RobotProperties):
         """
         urdf, own = robot_urdf(name), robot_dynamics_file(name)
         extra = own if dynamics is None else find_resource("config", f"{dynamics}.dynamics.yaml")
-        return cls.from_urdf_file(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobotModelWarning)  # published values: see the headers
+            return cls.from_urdf_file(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)
 
     @classmethod
     def from_urdf_file(
