@@ -34,12 +34,11 @@ EQUATIONS = ["sympy"]
 VIEW = ["viser>=1.1", "yourdfpy"]
 XACRO = ["xacro"]
 ROBOTS = ["robot_descriptions>=1.23", "xacrodoc"]
-DEMO = [*REPORT, *VIEW, "matplotlib"]  # without ROS, which only --live needs
+DEMO = [*REPORT, *EQUATIONS, *VIEW, "matplotlib"]  # without ROS, which only --live needs
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
     *ROS,
     *DEMO,
-    *EQUATIONS,
     *XACRO,
     *ROBOTS,
     "catkin-pkg",
