@@ -1,6 +1,5 @@
 """Prerequisites of a page: files that its reader has, and names that it has defined."""
 
-from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.cli.main import main
@@ -9,11 +8,7 @@ from support.mechanisms import four_bar
 
 def prepare(page: str) -> dict[str, Any]:
     """Fill the working directory for a page; return the names that it defines."""
-    if page == "README.md":
-        folder = Path("demo_output/pd")  # as `make demo` leaves it behind
-        folder.mkdir(parents=True)
-        _run("simulate", "panda", "--law", "pd", "--duration", "8", "-o", str(folder / "bag"))
-    elif page == "docs/test_from_a_bag.md":
+    if page == "docs/test_from_a_bag.md":
         _run("simulate", "panda", "--duration", "8", "-o", "BAG")
         _run("replay", "BAG", "-o", "golden")
     elif page == "docs/report.md":

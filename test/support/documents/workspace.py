@@ -64,7 +64,7 @@ class Workspace:
         elif program in ("cp", "mkdir"):
             return _process(where, program, *rest)
         elif program.rpartition("/")[2] == "robot_dynamics" and rest[0] not in FOR_EVER:
-            return _robot_dynamics(rest, where)
+            return _robot_dynamics([word for word in rest if word != "--view"], where)  # serves until Ctrl-C
         elif program.rpartition("/")[2] in ("python", "python3") and not self._waits(rest):
             return _process(where, sys.executable, *rest)
         return ""
