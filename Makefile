@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 VENV ?= .venv
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
-# One more than there are cores, as many tests wait for other processes.
+# One more than the number of cores, because many tests wait for other processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BENCH_ARGS ?=
 CHAOS_ARGS ?=
@@ -20,10 +20,10 @@ MUTATION_ARGS ?=
 COVERAGE_ARGS ?=
 UV ?= uv
 
-# What a sourced ROS installation or an activated environment leaves behind would mix its libraries with .venv's.
+# Variables of a sourced ROS installation or an activated environment would mix its libraries with those of .venv.
 unexport PYTHONPATH PYTHONHOME AMENT_PREFIX_PATH CMAKE_PREFIX_PATH LD_LIBRARY_PATH CYCLONEDDS_URI _ROS_WHEELS_BOOTSTRAP_COMPLETE
 unexport $(filter ROS_% RMW_% RCL_% RCUTILS_% FASTRTPS_% FASTDDS_% COLCON_%,$(.VARIABLES))
-# These would send pip elsewhere, or turn the compiler off.
+# These would change the target of pip, or disable the compiler.
 unexport PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV NUMBA_DISABLE_JIT NUMBA_BOUNDSCHECK
 
 BIN := $(VENV)/bin
@@ -31,8 +31,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-inp
 PARALLEL = --numprocesses $(WORKERS) --dist worksteal
 LOCKED := --require-hashes --no-deps --no-build-isolation
 
-# python.stamp, package.stamp and so on exist only where the step that they stand for has finished.
-# A .venv of another place or Python is of no use, so that their names hold both.
+# A stamp file exists only if its step has finished. Its name depends on the folder and the Python, because a .venv is
+# valid for these only.
 ifneq ($(filter-out help clean lock,$(or $(MAKECMDGOALS),help)),)
 SUITS := import sys, ensurepip, venv; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.10 python3; do \
@@ -52,11 +52,11 @@ TEST := $(VENV)/test-$(KEY).stamp
 
 .PHONY: help
 help: ## this list
-	@echo "make demo runs the demonstration, make test the tests; both make $(VENV) first, from PyPI."
+	@echo "make demo runs the demonstration, make test the tests; both create $(VENV) from PyPI first."
 	@echo
 	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## */  make \1\t/' | expand -t 27
 	@echo
-	@echo "PYTHON=python3.12 takes another Python, DEMO_ARGS='--robot puma560' and PYTEST_ARGS='-k friction' pass options on."
+	@echo "PYTHON=python3.12 selects a Python; DEMO_ARGS='--robot puma560' and PYTEST_ARGS='-k friction' pass options."
 
 .PHONY: demo
 demo: $(RUN) ## drive a simulated arm with each control law: in one process, then as two over DDS
@@ -67,17 +67,17 @@ demo: $(RUN) ## drive a simulated arm with each control law: in one process, the
 test: $(TEST) ## the tests that take a few minutes
 	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
-# What neither starts processes nor compiles much: for the loop of edit and test.
+# Tests that neither start processes nor compile many kernels.
 QUICK := $(addprefix test/,bags control messages model nodes offline oracles parameters report)
 .PHONY: test-quick
 test-quick: $(TEST) ## most tests of the library, in a minute: no processes, few kernels to compile
 	@$(BIN)/python -m pytest $(PARALLEL) $(QUICK) $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(TEST) ## every test, the slow ones and many more random cases included
+test-all: $(TEST) ## all tests, including slow ones and many more random cases
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
 
-# These put their tables into docs/benchmarks.md by BENCH_ARGS='--write docs/benchmarks.md'.
+# BENCH_ARGS='--write docs/benchmarks.md' writes the tables of these targets to docs/benchmarks.md.
 .PHONY: bench
 bench: $(TEST) ## measure against Pinocchio and MuJoCo, called from Python (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.dynamics $(BENCH_ARGS)
@@ -99,35 +99,35 @@ bench-bags: $(TEST) ## measure replaying and comparing bags beside rosbags, and 
 	@$(BIN)/python -m benchmarks.bags $(BENCH_ARGS)
 
 .PHONY: bench-trajectories
-bench-trajectories: $(TEST) ## measure what it costs to take in a trajectory
+bench-trajectories: $(TEST) ## measure the time to accept a trajectory
 	@$(BIN)/python -m benchmarks.trajectories $(BENCH_ARGS)
 
 .PHONY: laws
-laws: $(RUN) ## compare how well the control laws track, and what spoils it (half a minute)
+laws: $(RUN) ## measure the tracking errors of the control laws (half a minute)
 	@$(BIN)/python -m benchmarks.control_laws $(BENCH_ARGS)
 
-# By BENCH_ARGS='--write docs/formulations.md' into that file, with its picture.
+# BENCH_ARGS='--write docs/formulations.md' updates that page and its picture.
 .PHONY: formulations
 formulations: $(TEST) ## count and time the formulations of the dynamics for 1 to 8 joints (a minute)
 	@$(BIN)/python -m benchmarks.formulations $(BENCH_ARGS)
 
-# What follows checks the tests, or the package for longer than a test may (tools/).
+# Long checks of the package and of its tests (tools/).
 
-# By BENCH_ARGS='--write docs/numerics.md' into that file.
+# BENCH_ARGS='--write docs/numerics.md' updates that page.
 .PHONY: numerics
-numerics: $(TEST) ## measure rounding errors against 50 digits, and whether results have the same bits (several minutes)
+numerics: $(TEST) ## measure rounding errors against 50 digits, and bitwise repeatability (several minutes)
 	@$(BIN)/python -m tools.numerics $(BENCH_ARGS)
 
-# These two by CHAOS_ARGS='--write docs/reliability.md' and SOAK_ARGS, likewise.
+# CHAOS_ARGS='--write docs/reliability.md' and SOAK_ARGS update that page.
 .PHONY: chaos
-chaos: $(TEST) ## break plant, controller, recorder and their network, and measure what the arm does (8 minutes)
+chaos: $(TEST) ## inject faults into plant, controller, recorder and network, and measure the reaction (8 minutes)
 	@$(BIN)/python -m tools.chaos $(CHAOS_ARGS)
 
 .PHONY: soak
-soak: $(TEST) ## an hour of 1 kHz in lockstep, ten minutes by the clock: what drifts (half an hour on a quiet machine)
+soak: $(TEST) ## measure drift: an hour of 1 kHz in lockstep, ten minutes in real time (half an hour on a quiet machine)
 	@$(BIN)/python -m tools.soak $(SOAK_ARGS)
 
-# By SAFETY_ARGS='--write docs/reliability.md' into that file; SAFETY_ARGS=--hour is an hour without a false alarm.
+# SAFETY_ARGS='--write docs/reliability.md' updates that page; SAFETY_ARGS=--hour checks for false alarms.
 SAFETY_ARGS ?=
 .PHONY: safety-times
 safety-times: $(TEST) ## count the cycles from each cause of a fault to the first safe command
@@ -138,19 +138,19 @@ SESSION_ARGS ?= --jobs 2
 fuzz-session: $(TEST) ## run the controller with random robots, messages and clocks 10,000 times, and check each command
 	@$(BIN)/python -m tools.session_fuzz $(SESSION_ARGS)
 
-# By FUZZ_ARGS='--full --write docs/reliability.md' at full length, into that file.
+# FUZZ_ARGS='--full --write docs/reliability.md' runs at full length and updates that page.
 FUZZ_ARGS ?= --seconds 100
 .PHONY: fuzz
 fuzz: $(TEST) ## try broken URDFs, dynamics files, messages, parameters and bags for ten minutes
 	@$(BIN)/python -m tools.fuzz $(FUZZ_ARGS)
 
-# Goes on where it was stopped. By MUTATION_ARGS='--write docs/reliability.md' into that file.
+# Resumes where it was stopped. MUTATION_ARGS='--write docs/reliability.md' updates that page.
 .PHONY: mutation
-mutation: $(TEST) ## change kernels, control and the friction step, one thing at a time: does a test fail? (an hour or more)
+mutation: $(TEST) ## mutation test of kernels, control and the friction step (an hour or more)
 	@$(BIN)/python -m tools.mutation $(MUTATION_ARGS)
 
 .PHONY: input-costs
-input-costs: $(TEST) ## measure what one message or file can cost at most (half a minute)
+input-costs: $(TEST) ## measure the largest time and memory for one message or file (half a minute)
 	@$(BIN)/python -m tools.input_costs
 
 INTERPRETED := test/kernels test/model test/codegen test/oracles test/test_textbook.py
@@ -158,7 +158,7 @@ INTERPRETED := test/kernels test/model test/codegen test/oracles test/test_textb
 test-interpreted: $(TEST) ## the tests of the dynamics with the kernels as plain Python, fewer random cases
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
 
-# Each in a .venv of its own. A Python is looked for on the PATH, then among pyenv's.
+# Each has its own .venv. A Python is searched on the PATH, then among those of pyenv.
 python = $(or $(shell for p in python$(1) $(HOME)/.pyenv/versions/$(1).*/bin/python$(1); do \
 	$$p -I -c 'import ensurepip, venv' 2>/dev/null && echo $$p && break; done),python$(1))
 PYTHON_HUMBLE ?= $(call python,3.10)
@@ -170,21 +170,20 @@ test-humble: ## dynamics, control, bags and identification with Ubuntu 22.04's P
 test-jazzy: ## the same with Ubuntu 24.04's
 	@$(MAKE) test-distribution DISTRIBUTION=jazzy VENV=.venv-jazzy PYTHON='$(PYTHON_JAZZY)'
 
-# Without ROS, so without what imports its messages.
+# Without ROS, and therefore without tests that import its messages.
 DISTRIBUTION_TESTS := $(addprefix test/,bags codegen control formulations identification kernels model offline oracles \
 	simulation test_public_robots.py test_robots.py test_textbook.py)
 test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
 	@$(BIN)/python -m pytest $(PARALLEL) --timeout 1800 $(DISTRIBUTION_TESTS) $(PYTEST_ARGS)
 
-# What machine code runs is not seen: so the kernels run once more as plain Python. Of the simulation's tests, those
-# that do not simulate for long.
+# Coverage cannot measure machine code: the kernels run once more as plain Python, with the short tests of the simulation.
 LONG := coupled unconstrained_motion peers plant simulate sticking
 SIMULATED := $(filter-out $(LONG:%=test/simulation/test_%.py),$(wildcard test/simulation/test_*.py))
-# `$(BIN)/python -m coverage report --skip-covered --show-missing` then lists what did not run.
+# `$(BIN)/python -m coverage report --skip-covered --show-missing` then lists the lines that did not run.
 COVER := $(BIN)/python -m coverage
 COVERED := .coverage_data
 .PHONY: coverage
-coverage: $(TEST) ## the lines and branches that the tests run, and whether they are enough (a quarter of an hour)
+coverage: $(TEST) ## measure the lines and branches that the tests run (a quarter of an hour)
 	@rm -rf $(COVERED)
 	@mkdir $(COVERED)
 	@$(COVER) run -m pytest $(PARALLEL) --timeout 1800
@@ -202,7 +201,7 @@ lint: $(TEST) ## style, types and package.xml
 	@$(BIN)/python -m pytest -q test/test_package.py test/test_style.py
 
 .PHONY: pictures
-pictures: $(TEST) ## make the animation of README, and photograph the browser view (needs chromium; a few minutes)
+pictures: $(TEST) ## make the animation of README, and photograph the browser view and a report (needs chromium; a few minutes)
 	@$(BIN)/python docs/two_laws.py
 	@$(BIN)/python docs/pictures.py
 
@@ -217,13 +216,13 @@ clean: ## remove everything that make, pip and colcon made here, .venv included
 	rm -rf $(VENV) .venv-humble .venv-jazzy demo_output docs/_build build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage_data
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Later locks take over the versions of earlier ones, so that the tests run with what the demo runs with.
+# Later locks use the versions of earlier ones, so that demo and tests have the same versions.
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --python-version 3.10
-# The versions override what pin asks of NumPy.
+# The versions override the NumPy requirement of pin.
 COMPILE_FOR := $(UV) pip compile --quiet --generate-hashes --upgrade requirements/distribution.in \
 	-c requirements/build.txt --python-version
 .PHONY: lock
-lock: ## choose the newest versions again and write the locks in requirements/ (needs uv)
+lock: ## update the lock files in requirements/ to the newest versions (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
 	$(COMPILE) --upgrade requirements/build.in -o requirements/build.txt
 	$(COMPILE) --upgrade requirements/run.in -c requirements/build.txt -o requirements/run.txt
@@ -237,23 +236,23 @@ $(MADE):
 	@$(PYTHON) -m venv $(VENV)
 	@touch $(VENV)/COLCON_IGNORE $@
 
-# The build tools first: a few dependencies come as source. The package itself stays where it is (editable).
+# Build tools first, because a few dependencies are source packages. The package itself is editable.
 $(BUILD): $(MADE) requirements/build.txt setup.py setup.cfg pyproject.toml
 	@$(PIP) $(LOCKED) -r requirements/build.txt
 	@$(PIP) --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(RUN): $(BUILD) requirements/run.txt
-	@echo "Installing what the demo needs into $(VENV) (at first 250 MB to fetch, 1.1 GB on disk, a minute or more)"
+	@echo "Installing the packages for the demo into $(VENV) (at first 250 MB to fetch, 1.1 GB on disk, a minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/run.txt
 	@touch $@
 
 $(TEST): $(BUILD) requirements/test.txt
-	@echo "Installing what the tests need into $(VENV) (at first 530 MB to fetch, 2.1 GB on disk, one minute or more)"
+	@echo "Installing the packages for the tests into $(VENV) (at first 530 MB to fetch, 2.1 GB on disk, one minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/test.txt
 	@touch $@ $(RUN)
 
 $(VENV)/$(DISTRIBUTION)-$(KEY).stamp: $(BUILD) requirements/$(DISTRIBUTION).txt
-	@echo "Installing what the tests need, in Ubuntu's versions, into $(VENV) (1.4 GB on disk, a minute or more)"
+	@echo "Installing the packages for the tests, in Ubuntu's versions, into $(VENV) (1.4 GB on disk, a minute or more)"
 	@$(PIP) $(LOCKED) -r requirements/$(DISTRIBUTION).txt
 	@touch $@

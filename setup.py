@@ -33,13 +33,14 @@ REPORT = ["plotly"]
 EQUATIONS = ["sympy"]
 VIEW = ["viser>=1.1", "yourdfpy"]
 XACRO = ["xacro"]
-DEMO = [*REPORT, *VIEW, "matplotlib"]  # without ROS, which only --live needs
+ROBOTS = ["robot_descriptions>=1.23", "xacrodoc"]
+DEMO = [*REPORT, *EQUATIONS, *VIEW, "matplotlib"]  # without ROS, which only --live needs
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
     *ROS,
     *DEMO,
-    *EQUATIONS,
     *XACRO,
+    *ROBOTS,
     "catkin-pkg",
     "colcon-common-extensions",
     "example-robot-data",
@@ -89,10 +90,12 @@ setup(
         (f"{SHARE}/config", sorted(glob("config/*.yaml")) + ["config/sros2_policies.xml"]),
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
         (f"{SHARE}/rviz", sorted(glob("rviz/*.rviz"))),
+        (f"{SHARE}/recordings", sorted(glob("recordings/*"))),
     ],
     zip_safe=False,
     # Ubuntu 22.04's versions, but for rosbags, which it does not have.
     install_requires=[
+        "argcomplete>=1.8.1",
         "numpy>=1.21.5",
         "scipy>=1.8.0",
         "numba>=0.55.1",
@@ -107,6 +110,7 @@ setup(
         "equations": EQUATIONS,
         "view": VIEW,
         "xacro": XACRO,
+        "robots": ROBOTS,
         "demo": DEMO,
         "test": TEST,
         "lint": LINT,

@@ -104,10 +104,10 @@ def run(folder: Path) -> dict[str, Floats]:
     robot = model()
     bag, other = record(folder / "bag", STATES), record(folder / "other", STATES, altered=STATES // 3)
     if run_replay(bag, folder, robot) != run_replay(bag, folder, robot):
-        raise SystemExit("Two replays differ; nothing is timed. Cure: find the reason")
+        raise SystemExit("Two replays differ; nothing is timed. Cure: find the cause")
     found = compare_bags(bag, other)
     if found.matches or "panda_joint4 effort" not in str(found):
-        raise SystemExit("The altered sample is not detected; nothing is timed. Cure: find the reason")
+        raise SystemExit("The altered sample is not detected; nothing is timed. Cure: find the cause")
     timed = {
         ALONE: Timed(read_and_write, [(bag, folder)]),
         REPLAY: Timed(run_replay, [(bag, folder, robot)]),

@@ -40,7 +40,7 @@ EXACT, OFF, FRICTION, SATURATING = COLUMNS
 
 RATE, STEPS = 500, 2  # cycles a second, steps of the plant in a cycle
 MOVE_TIME, DURATION = 2.0, 8.0
-DRAWS = 5  # inexact models of a column
+DRAWS = 5  # number of inexact models
 PART_OFF = 0.1
 SHARE = 0.9  # effort limit of the most loaded joint relative to the torque of the motion, for the saturating case
 # No faults: each run continues to its end, whatever the error.
@@ -181,8 +181,8 @@ def report() -> str:
         most = int(np.argmax(loads))
         parts.append(table(title, compare(arm)))
         parts.append(
-            f"Torque saturating: `effort_limit_scale` {SHARE * loads[most]:.3f}. The motion takes {loads[most]:.1%} of "
-            f"the limit of `{arm.model.joint_names[most]}`, which may give {SHARE:.0%} of that."
+            f"Torque saturating: `effort_limit_scale` {SHARE * loads[most]:.3f}. The motion needs {loads[most]:.1%} of "
+            f"the limit of `{arm.model.joint_names[most]}`; {SHARE:.0%} of that is available."
         )
     return "\n\n".join(parts)
 

@@ -16,7 +16,7 @@ def print_report(report: Callable[[], str], arguments: list[str] | None, *, prog
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write:
-        around_part(options.write, part)  # an error shall be reported before the long run
+        around_part(options.write, part)  # to report an error before the long run
     text = report()
     print(text)
     if options.write:

@@ -18,7 +18,7 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.link_tree import Link, LinkTree
 
 SIZES = tuple(range(1, 9))
-FITTED = SIZES[3:]  # sizes at which the highest power begins to dominate
+FITTED = SIZES[3:]  # sizes of the fit of the growth
 
 
 def lagrange_euler(tree: LinkTree, q: Any, qd: Any, qdd: Any) -> Any:

@@ -170,7 +170,7 @@ def customised_table() -> str:
             "n",
             "rotors",
             *(algorithm.name for algorithm in ALGORITHMS),
-            f"{INVERSE_DYNAMICS.name}, all folded",
+            f"{INVERSE_DYNAMICS.name}, all constant",
             f"{INVERSE_DYNAMICS.name}, general",
             "Craig 6.13",
         ]
@@ -206,9 +206,9 @@ def report() -> str:
     slopes = [after - before for before, after in zip(two, three, strict=True)]
     terms = [f"{slope}n{count - 2 * slope:+d}" for slope, count in zip(slopes, two, strict=True)]
     return f"""\
-Command: `{COMMAND}`. Multiplications / additions, subtractions among the latter.
+Command: `{COMMAND}`. Multiplications / additions (including subtractions).
 
-The general kernels for n revolute joints in a row, with any placements and inertias; inverse dynamics takes
+The general kernels for n revolute joints in series, with arbitrary placements and inertias; inverse dynamics takes
 {terms[0]} multiplications and {terms[1]} additions:
 
 {general_table()}

@@ -44,8 +44,8 @@ from robot_dynamics_ros.resources import robot_urdf
 
 COMMAND = "python -m benchmarks.ros_loop"
 PART = "make bench-ros"
-SECONDS, TURN = 20, 1.0  # of each node: in all, and before the next one's turn
-SETTLING_TIME = 0.1  # s at the beginning of each turn that are not measured
+SECONDS, TURN = 20, 1.0  # s, measured for each node: in total, and in one turn
+SETTLING_TIME = 0.1  # s, unmeasured beginning of each turn
 START_UP = 180.0  # s; the first run compiles kernels
 QUIET = 0.5  # load average before the run
 QUIET_CORES = 0.3  # cores busy with other programs during the run
@@ -89,7 +89,7 @@ class Loop:
             "robot_description": urdf.read_text(encoding="utf-8"),
             "law": "computed_torque",
             "update_rate": 0.0,
-            "state_timeout": 1.0,  # while it is not measured it gets ten states a second
+            "state_timeout": 1.0,  # between its turns it receives ten states per second
         }
         nodes: Mapping[str, tuple[str, Mapping[str, object]]] = {
             CONTROLLER: ("robot_dynamics_ros.nodes.computed_torque_node", controller),

@@ -33,7 +33,7 @@ class AnsweringNode(NodeProcess):
 
 
 def busy_seconds() -> float:
-    """Processor time that the whole machine was busy so far, and what its host kept from it."""
+    """Return the processor time (s) of all programs so far, including the time taken by the host (steal)."""
     user, nice, system, _, _, interrupts, soft_interrupts, stolen = (
         Path("/proc/stat").read_text(encoding="ascii").split()[1:9]
     )

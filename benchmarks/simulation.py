@@ -28,7 +28,6 @@ try:
     from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
     from benchmarks.simulation_tables import (
         MANY_TARGETS,
-        MEANT,
         MUJOCO,
         MUJOCO_DEFAULT,
         MUJOCO_FAST,
@@ -36,6 +35,7 @@ try:
         OURS,
         RATIO_TARGETS,
         SPEED_TARGETS,
+        TARGET_ROBOT,
         Facts,
         Speeds,
         facts_table,
@@ -90,7 +90,7 @@ def measure(case: Case, core: list[int]) -> dict[str, Floats]:
 
 def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
     """Return simulated seconds of all robots per second in each round, and the number of busy cores."""
-    case = load(MEANT, folder, MANY_DURATION)
+    case = load(TARGET_ROBOT, folder, MANY_DURATION)
     robots = spread(case, PLANTS, seed=2)
     simulations: dict[str, Many] = {
         name: our_many(case, robots, OURS[name][0], customised=OURS[name][1]) for name in OUR_MANY
@@ -111,7 +111,7 @@ def run(names: list[str]) -> Measured:
     with (
         tempfile.TemporaryDirectory() as temporary,
         bound_to(cores),
-        tqdm(total=3 * len(names) + 2 * (MEANT in names), leave=False) as bar,
+        tqdm(total=3 * len(names) + 2 * (TARGET_ROBOT in names), leave=False) as bar,
     ):
         folder = Path(temporary)
         facts, friction, viscous = {}, {}, {}
@@ -121,7 +121,7 @@ def run(names: list[str]) -> Measured:
             cases[name] = load(name, folder, DURATION), load(name, folder, DURATION, coulomb=False)
             facts[name] = find_facts(name, *cases[name])
             bar.update()
-        if MEANT in names:
+        if TARGET_ROBOT in names:
             bar.set_description("many robots: comparing")
             check_many(folder)
             bar.update()
@@ -132,7 +132,7 @@ def run(names: list[str]) -> Measured:
             bar.set_description(f"{name}: viscous only")
             viscous[name] = measure(smooth, cores[-1:])
             bar.update()
-        if MEANT in names:
+        if TARGET_ROBOT in names:
             bar.set_description("many robots")
             many, busy = measure_many(folder)
             bar.update()
@@ -159,7 +159,7 @@ With viscous friction only:
 
 {table("times real time", found.viscous, {})}
 
-What the simulations did; drift under {LOAD_SHARE} of the Coulomb torque:
+Checks before the timing; drift under {LOAD_SHARE} of the Coulomb torque:
 
 {facts_table(found.facts, CREEP, round(DURATION / STEP))}
 """
@@ -170,9 +170,9 @@ What the simulations did; drift under {LOAD_SHARE} of the Coulomb torque:
 {text}
 {PLANTS:,} Pandas for {MANY_DURATION:g} s, {MANY_ROUNDS} rounds; {THREADS} threads kept {busy}.
 
-{table("simulated s of all together a second", {MEANT: found.many}, {})}
+{table("simulated s of all robots per s", {TARGET_ROBOT: found.many}, {})}
 
-{table("ratio to MuJoCo's fastest", {MEANT: many}, MANY_TARGETS, "×")}
+{table("ratio to MuJoCo's fastest", {TARGET_ROBOT: many}, MANY_TARGETS, "×")}
 """
 
 

@@ -22,7 +22,6 @@ from benchmarks.simulation_peers import (
     with_pinocchio,
 )
 from benchmarks.simulation_tables import (
-    MEANT,
     MUJOCO,
     MUJOCO_DEFAULT,
     MUJOCO_FAST,
@@ -32,6 +31,7 @@ from benchmarks.simulation_tables import (
     RK4,
     RK4_GENERAL,
     SEMI_IMPLICIT,
+    TARGET_ROBOT,
     Facts,
 )
 
@@ -125,7 +125,7 @@ def find_facts(robot: str, case: Case, viscous: Case) -> Facts:
 
 def check_many(folder: Path) -> None:
     """Exit if the first of many robots differ from MuJoCo's, with RK4 and viscous friction only."""
-    case = load(MEANT, folder, MANY_DURATION, coulomb=False)
+    case = load(TARGET_ROBOT, folder, MANY_DURATION, coulomb=False)
     robots = spread(case, CHECKED, seed=1)
     expected = mujoco_many(case, robots, "RK4")()
     for customised in (False, True):

@@ -24,7 +24,7 @@ OUR_MANY = (SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL, RK4)
 MUJOCO, PINOCCHIO = "MuJoCo ", "Pinocchio's ABA in a loop, RK4"
 MUJOCO_RK4, MUJOCO_DEFAULT, MUJOCO_FAST = MUJOCO + "RK4", MUJOCO + "Euler", MUJOCO + "implicitfast"
 
-MEANT = "panda"  # the robot that the targets are for
+TARGET_ROBOT = "panda"  # robot of the targets
 SPEED_TARGETS = {SEMI_IMPLICIT: Target(300.0, 1000.0), RK4: Target(100.0, 200.0)}
 RATIO_TARGETS = {SEMI_IMPLICIT: Target(2.0, 5.0)}
 MANY_TARGETS = {SEMI_IMPLICIT: Target(3.0, 10.0)}
@@ -60,7 +60,7 @@ def ratios(speeds: Mapping[str, Floats]) -> dict[str, Floats]:
 
 def is_missed(targets: Mapping[str, Target], robot: str, name: str, values: Floats) -> bool:
     """Return True if the median is below its target."""
-    return robot == MEANT and name in targets and float(np.median(values)) < targets[name].must
+    return robot == TARGET_ROBOT and name in targets and float(np.median(values)) < targets[name].required
 
 
 def creeps(name: str, fact: Facts) -> bool:
@@ -71,7 +71,7 @@ def creeps(name: str, fact: Facts) -> bool:
 def table(title: str, values: Speeds, targets: Mapping[str, Target], sign: str = "") -> str:
     """Return a table of medians and quartiles by simulation (row) and robot (column); ✗ marks missed targets."""
     asked = bool(targets)
-    rows = [[title, *(["must", "aim"] if asked else []), *(ROBOTS[robot].title for robot in values)]]
+    rows = [[title, *(["required", "goal"] if asked else []), *(ROBOTS[robot].title for robot in values)]]
     for name in dict.fromkeys(name for by_name in values.values() for name in by_name):
         goals = [f"{goal:g}{sign}" for goal in targets[name]] if name in targets else ["", ""]
         cells = [
@@ -86,15 +86,19 @@ def facts_table(facts: Mapping[str, Facts], creep_time: float, steps: int) -> st
     """Return a table of the checks, a column for each robot."""
     some = next(iter(facts.values()))
     rows = {
-        "viscous only: compared for, s": [f"{fact.viscous_time:.3g}" for fact in facts.values()],
-        "largest distance of any RK4 to ours, rad": [f"{fact.viscous_distance:.1g}" for fact in facts.values()],
-        "with friction: compared for, s": [f"{fact.friction_time:.3g}" for fact in facts.values()],
+        "duration of the comparison, viscous only, s": [f"{fact.viscous_time:.3g}" for fact in facts.values()],
+        "largest difference of any RK4 from ours, rad": [f"{fact.viscous_distance:.1g}" for fact in facts.values()],
+        "duration of the comparison, with Coulomb friction, s": [
+            f"{fact.friction_time:.3g}" for fact in facts.values()
+        ],
     }
     for name in some.friction_distance:
-        rows[f"largest distance of {name} to our rk4, rad"] = [
+        rows[f"largest difference of {name} from our rk4, rad"] = [
             f"{fact.friction_distance[name]:.1g}" for fact in facts.values()
         ]
-    rows[f"steps of {steps:,} in which a joint starts or stops"] = [f"{fact.changes:,}" for fact in facts.values()]
+    rows[f"steps of {steps:,} in which a joint breaks away or sticks"] = [
+        f"{fact.changes:,}" for fact in facts.values()
+    ]
     rows["joints at rest by friction"] = [f"{100 * fact.stuck:.0f}%" for fact in facts.values()]
     for name in some.creep:
         rows[f"drift of {name} in {creep_time:g} s, rad"] = [
@@ -115,19 +119,20 @@ def missed(speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts
         )
         for name, values in by_what.items()
     ]
-    checked += [(MANY_TARGETS, MEANT, name, values, "× MuJoCo's rollout") for name, values in many.items()]
+    checked += [(MANY_TARGETS, TARGET_ROBOT, name, values, "× MuJoCo's rollout") for name, values in many.items()]
     found = [
-        f"{name} on {ROBOTS[robot].title} ({_short(float(np.median(values)))}{what}, must be {targets[name].must:g})"
+        f"{name} on {ROBOTS[robot].title} ({_short(float(np.median(values)))}{what}, "
+        f"required {targets[name].required:g})"
         for targets, robot, name, values, what in checked
         if is_missed(targets, robot, name, values)
     ]
     found += [
-        f"{name} on {ROBOTS[robot].title} (drifts, must not)"
+        f"{name} on {ROBOTS[robot].title} (drifts)"
         for robot, fact in facts.items()
         for name in fact.creep
         if creeps(name, fact)
     ]
-    return f"Missed (✗): {'; '.join(found)}." if found else "Everything is what it must be."
+    return f"Missed (✗): {'; '.join(found)}." if found else "All requirements are met."
 
 
 def _cell(values: Floats, sign: str, wrong: bool) -> str:

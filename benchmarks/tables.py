@@ -21,8 +21,8 @@ Times = Mapping[str, Mapping[str, Mapping[str, Floats]]]
 class Target(NamedTuple):
     """Required and desired value of a ratio; for batches of states per second relative to Pinocchio."""
 
-    must: float
-    aim: float
+    required: float
+    goal: float
 
 
 TARGETS = {
@@ -44,14 +44,16 @@ def ratios(times: Mapping[str, Floats], algorithm: str, library: str) -> Floats:
 
 def is_missed(algorithm: str, ratio: float) -> bool:
     """Return True if the median ratio does not reach its required value."""
-    must = TARGETS[algorithm].must
-    return ratio < must if algorithm in BATCHED else ratio > must
+    required = TARGETS[algorithm].required
+    return ratio < required if algorithm in BATCHED else ratio > required
 
 
 def ratio_table(times: Times, library: str) -> str:
     """Return a table of median ratios to Pinocchio and quartiles, a column for each robot."""
     targets = library == CUSTOMISED
-    rows = [["ratio to Pinocchio", *(["must", "aim"] if targets else []), *(ROBOTS[robot].title for robot in times)]]
+    rows = [
+        ["ratio to Pinocchio", *(["required", "goal"] if targets else []), *(ROBOTS[robot].title for robot in times)]
+    ]
     for algorithm, target in TARGETS.items():
         sign = _sign(algorithm)
         cells = []
@@ -59,7 +61,7 @@ def ratio_table(times: Times, library: str) -> str:
             low, median, high = np.percentile(ratios(by_algorithm[algorithm], algorithm, library), [25, 50, 75])
             mark = " ✗" if targets and is_missed(algorithm, median) else ""
             cells.append(f"**{_short(median)}{sign}**{mark} ({_short(low)} to {_short(high)})")
-        asked = [f"{target.must:g}{sign}", f"{target.aim:g}{sign}"] if targets else []
+        asked = [f"{target.required:g}{sign}", f"{target.goal:g}{sign}"] if targets else []
         rows.append([algorithm, *asked, *cells])
     return markdown_table(rows)
 
@@ -81,13 +83,13 @@ def time_table(times: Times) -> str:
 def missed(times: Times) -> str:
     """Return a sentence on the targets that the customised model misses."""
     found = [
-        f"{algorithm} on {ROBOTS[robot].title} ({_short(median)}{_sign(algorithm)}, must be "
-        f"{TARGETS[algorithm].must:g}{_sign(algorithm)})"
+        f"{algorithm} on {ROBOTS[robot].title} ({_short(median)}{_sign(algorithm)}, required "
+        f"{TARGETS[algorithm].required:g}{_sign(algorithm)})"
         for algorithm in (*SINGLE, *BATCHED)
         for robot, by_algorithm in times.items()
         if is_missed(algorithm, median := float(np.median(ratios(by_algorithm[algorithm], algorithm, CUSTOMISED))))
     ]
-    return f"Missed (✗): {'; '.join(found)}." if found else "Every ratio is what it must be."
+    return f"Missed (✗): {'; '.join(found)}." if found else "All requirements are met."
 
 
 def _sign(algorithm: str) -> str:

@@ -44,8 +44,8 @@ class Case(NamedTuple):
 CASES = (
     Case("100 Hz", 100),
     Case("1 kHz", 1000),
-    Case("100 Hz, friction made up for", 100, friction=True),
-    Case("100 Hz, friction left", 100, friction=True, made_up_for=False),
+    Case("100 Hz, friction compensated", 100, friction=True),
+    Case("100 Hz, friction not compensated", 100, friction=True, made_up_for=False),
 )
 
 
@@ -104,7 +104,7 @@ def report() -> str:
     speed = 2.0 * np.pi * RADIUS / TURN
     return (
         f"Command: `{COMMAND}`. RMS distance in mm on a circle of {1e3 * RADIUS:g} mm at {speed:.2f} m/s, "
-        f"a cycle each {1e3 * CYCLE:g} ms.\n\n{markdown_table(rows)}"
+        f"cycle time {1e3 * CYCLE:g} ms.\n\n{markdown_table(rows)}"
     )
 
 

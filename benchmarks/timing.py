@@ -55,7 +55,7 @@ def interleaved(libraries: Mapping[str, Timed], rounds: int, block: int, *, warm
     enabled = gc.isenabled()
     gc.disable()
     try:
-        for turn in range(-1, rounds):  # the first one is a warm-up
+        for turn in range(-1, rounds):  # the first call is a warm-up
             for name in list(libraries)[:: 1 if turn % 2 else -1]:
                 function, calls = libraries[name]
                 part = [calls[(max(turn, 0) * block + k) % len(calls)] for k in range(block)]

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 POINTS = (1, 50, 200, 1000, 2000)
 GIVEN = ("positions", "velocities", "accelerations")
 ROUNDS = 15
-BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn, fewer if they would have more points than this
+BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn; maximum number of points of these calls
 CYCLE = 2e-3  # seconds, at 500 Hz
 CYCLE_POINTS = 200
 SMOOTHING = 0.01
@@ -42,7 +42,7 @@ PERIOD = 0.02  # s, default of trajectory_effort_period, longer than the time be
 
 RCLPY_READ, RCLPY_WRITE = "rclpy: read", "rclpy: write"
 READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "write_trajectory"
-TOGETHER = "these four"
+TOGETHER = "these four together"
 STEPS = (RCLPY_READ, RCLPY_WRITE, READ, FROM_POINTS, EFFORT, WRITE, TOGETHER)
 
 Times = Mapping[tuple[int, str], Mapping[str, Floats]]
@@ -120,7 +120,7 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
     if not same or deserialize_message(controller.take_in(data), JointTrajectory) != by_rclpy:
         raise SystemExit(
             f"{count} points up to {last}: our serialized messages differ from rclpy's; nothing is timed. "
-            "Cure: find the wrong one"
+            "Cure: find the wrong library"
         )
     return {
         RCLPY_READ: Timed(read_by_rclpy, [(data,)]),
@@ -150,7 +150,7 @@ def run() -> Times:
 
 def table(times: Times) -> str:
     """Return a table of median times (ms), a column for each operation."""
-    rows = [["points", "given up to", *STEPS]]
+    rows = [["points", "fields up to", *STEPS]]
     for (count, last), by_step in times.items():
         cells = [f"{1e3 * float(np.median(by_step[step])):.3g}" for step in STEPS]
         rows.append([f"{count:,}", last, *cells[:-1], f"**{cells[-1]}**"])

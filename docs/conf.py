@@ -43,7 +43,7 @@ napoleon_use_ivar = True
 napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 default_role = "literal"  # `name` in a docstring
-# Names of other packages, of types that are no object here, and of what is inside a model.
+# Names of other packages, type aliases, and members of a model.
 nitpick_ignore_regex = [
     ("py:class", r"robot_dynamics_ros\.control\.trajectory\.trajectory\.(Knots|JointLimits)"),
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
@@ -61,7 +61,7 @@ html_css_files = ["tables.css"]
 
 
 def _escape_bars(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Leave |a - b| in a docstring what it is: to Sphinx it would be a substitution."""
+    """Escape |a - b| in docstrings, which Sphinx would read as a substitution."""
     lines[:] = [line.replace("|", "\\|") for line in lines]
 
 
@@ -72,6 +72,6 @@ def _check_tables(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the hooks; the first after napoleon, which comes first as an extension."""
+    """Connect the hooks; napoleon, an extension, has connected its own before."""
     app.connect("autodoc-process-docstring", _escape_bars)
     app.connect("source-read", _check_tables)

@@ -1,4 +1,4 @@
-"""Markdown tables that would not render as they are written: `make docs` and test/docs/test_tables.py."""
+"""Detection of Markdown tables that do not render: `make docs` and test/docs/test_tables.py."""
 
 import re
 from collections.abc import Iterator

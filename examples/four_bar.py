@@ -78,12 +78,16 @@ def main() -> None:
     figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     above.plot(np.rad2deg(TURN), torque)
-    above.set_ylabel("torque of the crank (Nm)")
+    above.set(ylabel="torque of the crank (Nm)", title=f"Four-bar linkage, crank at {SPEED:g} rad/s")
     below.plot(np.rad2deg(TURN), force[:, [0, 2]], label=["x", "z"])
-    below.set(xlabel="crank angle (deg)", ylabel="force on the rocker's end (N)")
+    below.set(
+        xlabel="crank angle (deg)", ylabel="force on the rocker's end (N)", xlim=(0, 360), xticks=range(0, 361, 45)
+    )
     below.legend()
+    for axis in (above, below):
+        axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
-    print(f"Both over the turn are in {path}.")
+    print(f"The plots of both over the turn are in {path}.")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,11 @@ import sys
 import numpy as np
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.resources import robot_urdf
 
 
 def main() -> None:
     """Print the torque of each joint for one state of motion, and its parts."""
-    model = RobotModel.from_urdf_file(sys.argv[1] if len(sys.argv) > 1 else robot_urdf("panda"))
+    model = RobotModel.from_urdf_file(sys.argv[1]) if len(sys.argv) > 1 else RobotModel.shipped("panda")
     q = np.clip(np.full(model.n, 0.3), model.position_lower, model.position_upper)
     qd, qdd = np.full(model.n, 0.5), np.full(model.n, 1.0)
     tau = model.inverse_dynamics(q, qd, qdd)

@@ -13,15 +13,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.resources import find_resource, robot_urdf
-from robot_dynamics_ros.simulation import simulate
+from robot_dynamics_ros import RobotModel, simulate
 
 Array = NDArray[np.float64]
 
-BARE = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=find_resource("config", "panda_coulomb.dynamics.yaml"))
+BARE = RobotModel.shipped("panda", dynamics="panda_coulomb")
 ONE_KG = BARE.with_payload("panda_link8", 1.0, [0.0, 0.0, 0.05], [0.0] * 6)
-ACTUAL = BARE.with_payload("panda_link8", 1.5, [0.0, 0.0, 0.05], [0.0] * 6)
+CARRIED = 1.5  # kg
+ACTUAL = BARE.with_payload("panda_link8", CARRIED, [0.0, 0.0, 0.05], [0.0] * 6)
 START = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])
 SWING = np.array([0.5, 0.3, 0.4, 0.3, 0.5, 0.4, 0.6])  # rad
 PERIOD = 0.002  # s, of control
@@ -74,11 +73,14 @@ def main() -> None:
         error = np.abs(np.array([desired(t)[0] for t in run.time]) - run.position).max(axis=1)
         above.plot(run.time, 1e3 * error, label=name)
         print(f"{name:16} error at most {1e3 * error[-500:].max():6.1f} mrad in the last second")
-    below.plot(run.time, adaptive.mass)
-    print(f"It found {adaptive.mass[-1]:.3f} kg; the arm carries 1.5 kg. The picture is {path}.")
-    above.set_ylabel("largest error of all joints (mrad)")
-    above.legend()
-    below.set(xlabel="time (s)", ylabel="learnt mass (kg)")
+    below.plot(run.time, adaptive.mass, color="C1", label="estimate")
+    below.axhline(CARRIED, color="black", linestyle="dotted", label="carried")
+    print(f"It found {adaptive.mass[-1]:.3f} kg; the arm carries {CARRIED} kg. The plots are in {path}.")
+    above.set(ylabel="largest error of all joints (mrad)", title="Panda with an unknown payload")
+    below.set(xlabel="time (s)", ylabel="mass of the payload (kg)")
+    for axis in (above, below):
+        axis.grid(alpha=0.3)
+        axis.legend()
     figure.savefig(path, dpi=110)
 
 

@@ -63,12 +63,14 @@ def main() -> None:
     above.plot(time, observed, label=EMPTY.joint_names)
     above.set_prop_cycle(None)
     above.plot(time, true, linestyle="dotted")
-    above.set(ylabel="external torque (Nm)", title="observed, and true (dotted)")
+    above.set(ylabel="external torque (Nm)", title="External torque, observed and true (dotted)")
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     below.plot(time, 1e3 * errors)
-    below.set(xlabel="time (s)", ylabel="error (mrad)")
+    below.set(xlabel="time (s)", ylabel="error (mrad)", title="Position error")
+    for axis in (above, below):
+        axis.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
-    print(f"Both over time are in {path}.")
+    print(f"The plots of both over time are in {path}.")
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def draw(motion: Motion, path: str) -> None:
     for axis, values, names, label in (
         (axes[0], motion.rates, joints, "joint rate (rad/s)"),
         (axes[1], np.rad2deg(motion.angles), joints, "joint angle (deg)"),
-        (axes[2], motion.end_effector, ["x (m)", "y (m)", "rotation (rad)"], "end effector"),
+        (axes[2], motion.end_effector, ["x", "y", "rotation"], "end effector (m, rad)"),
         (axes[3], motion.determinant[:, None], [r"$\det J = L_1 L_2 \sin\theta_2$"], "determinant (m$^2$)"),
         (axes[4], motion.torques, joints, "torque (Nm)"),
     ):

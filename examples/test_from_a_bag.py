@@ -1,7 +1,7 @@
 """Regression test with a bag: the controller's commands are the same as when the bag was recorded.
 
-``pytest examples/test_from_a_bag.py``. Here the bags are created by the test. In your own test they are a recording of
-your robot, and the commands from ``robot_dynamics replay``, stored with the test.
+``python -m pytest examples/test_from_a_bag.py``; needs pytest. Here the bags are created by the test. In your own test
+they are a recording of your robot, and the commands from ``robot_dynamics replay``, stored with the test.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from robot_dynamics_ros.bags import BagWriter, assert_bags_match
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.offline.replay import replay
-from robot_dynamics_ros.resources import find_resource, robot_urdf
 
-MODEL = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=find_resource("config", "panda.dynamics.yaml"))
+MODEL = RobotModel.shipped("panda")
 SETTINGS = ControllerSettings(law="gravity_compensation")
 COMMANDS = ["/computed_torque_node/command_states"]
 START = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])

@@ -14,14 +14,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.resources import find_resource, robot_urdf
 from robot_dynamics_ros.simulation import Sensors, simulate_batch
 
 Array = NDArray[np.float64]
 
-MODEL = RobotModel.from_urdf_file(
-    robot_urdf("planar_2r"), dynamics=find_resource("config", "planar_2r_tsai.dynamics.yaml")
-)
+MODEL = RobotModel.shipped("planar_2r", dynamics="planar_2r_tsai")
 FREQUENCIES = (10.0, 30.0, 100.0, 300.0)  # rad/s
 START, GOAL = np.array([0.2, 0.4]), np.array([1.0, -0.4])  # rad
 REACH, DURATION = 0.8, 1.2  # s
@@ -55,14 +52,19 @@ def main() -> None:
     path = sys.argv[1] if len(sys.argv) > 1 else "thousand_arms.png"
     masses = np.random.default_rng(0).uniform(0.7, 1.3, 1000)
     figure = Figure(figsize=(8, 4), layout="constrained")
-    axis = figure.add_subplot(xlabel="error (rad)", ylabel="arms", xscale="log")
+    axis = figure.add_subplot(
+        xlabel="largest joint error at the end (rad)",
+        ylabel="number of arms",
+        xscale="log",
+        title=f"{len(masses)} arms with masses up to 30 % off, noise and a delay of 2 ms",
+    )
     for omega in FREQUENCIES:
         found = errors(omega, masses)
         print(f"{omega:5.0f} rad/s: error {np.median(found):.1e} rad (median), {found.max():.1e} rad (worst of 1000)")
-        axis.hist(found, np.geomspace(1e-5, 1.0, 80).tolist(), label=f"{omega:g} rad/s", alpha=0.7)
-    axis.legend()
+        axis.hist(found, np.geomspace(1e-5, 0.1, 64).tolist(), label=f"{omega:g} rad/s", alpha=0.7)
+    axis.legend(title="natural frequency")
     figure.savefig(path, dpi=110)
-    print(f"The distributions are in {path}.")
+    print(f"The plot of the distributions is in {path}.")
 
 
 if __name__ == "__main__":

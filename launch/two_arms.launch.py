@@ -81,8 +81,8 @@ def _transforms(context: LaunchContext, side: str) -> list[Any]:
     place = ["--y", str(y), "--frame-id", WORLD, "--child-frame-id", f"{side}/{robot.root}"]
     if not is_installed("tf2_ros"):
         return publisher
-    stand = Node(package="tf2_ros", executable="static_transform_publisher", namespace=side, arguments=place)
-    return [*publisher, stand]
+    transform = Node(package="tf2_ros", executable="static_transform_publisher", namespace=side, arguments=place)
+    return [*publisher, transform]
 
 
 def _rviz(context: LaunchContext) -> list[Any]:

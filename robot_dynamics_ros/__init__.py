@@ -10,6 +10,7 @@ from robot_dynamics_ros.moved import find_former_modules
 
 if TYPE_CHECKING:
     from robot_dynamics_ros.model import RobotModel
+    from robot_dynamics_ros.simulation import simulate
 
     __version__: str
 
@@ -21,22 +22,26 @@ __all__ = [
     "RobotModelWarning",
     "TrajectoryError",
     "__version__",
+    "simulate",
 ]
 
 find_former_modules()
 
 
 def __getattr__(name: str) -> Any:
-    """Import RobotModel, or read the version, at first access (PEP 562): numba and the URDF parser load slowly."""
+    """Import RobotModel or simulate, or read the version, at first access (PEP 562): numba loads slowly."""
     if name == "RobotModel":
         from robot_dynamics_ros.model import RobotModel
 
         return RobotModel
-    if name == "__version__":  # package.xml is the only place that defines it
-        from robot_dynamics_ros.resources import share_directory
+    if name == "simulate":
+        from robot_dynamics_ros.simulation import simulate
 
-        manifest = (share_directory() / "package.xml").read_text(encoding="utf-8")
-        return manifest.split("<version>")[1].split("</version>")[0]
+        return simulate
+    if name == "__version__":
+        from robot_dynamics_ros.resources import package_version
+
+        return package_version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

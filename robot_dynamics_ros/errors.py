@@ -3,6 +3,9 @@
 Each message states the file or argument, the element, the value found and, after "Cure:", an instruction.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 _LONGEST = 2000
 _HEAD = 1500
 
@@ -46,3 +49,8 @@ class RobotModelWarning(UserWarning):
 
 class BagWarning(UserWarning):
     """Lost or doubtful content of a bag whose remaining content can be used."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "; did you mean ...?", the end of a cure, with the most similar known name; empty if none is similar."""
+    return "".join(f"; did you mean {close}?" for close in get_close_matches(name, list(known), n=1))

@@ -75,7 +75,7 @@ def load_yaml(data: bytes | str, source: str | None = None) -> Any:
 def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
     """Return the values of all YAML documents in ``data``, which lines of --- separate.
 
-    Arguments and errors as for ``load_yaml``.
+    ``source`` and errors are those of ``load_yaml``, except that the number of documents is not limited.
     """
     try:
         _check_events(yaml.parse(data, Loader=_LOADER), source)

@@ -1,4 +1,4 @@
-"""Robots, settings and launch files that this package installs.
+"""Robots, settings, launch files and recordings that this package installs.
 
 Files are found in a source tree, after `pip install` (into an environment, with --user or --target) and after `colcon
 build` (also merged or with --symlink-install). ROS is not needed.
@@ -7,10 +7,16 @@ build` (also merged or with --symlink-install). ROS is not needed.
 from functools import cache
 from pathlib import Path
 
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean
 
 _PACKAGE = "robot_dynamics_ros"
-_SUFFIXES = {"urdf": (".urdf",), "config": (".yaml", ".xml"), "launch": (".launch.py",), "rviz": (".rviz",)}
+_SUFFIXES = {
+    "urdf": (".urdf",),
+    "config": (".yaml", ".xml"),
+    "launch": (".launch.py",),
+    "rviz": (".rviz",),
+    "recordings": (".mcap", ".license.txt"),
+}
 
 
 @cache
@@ -33,13 +39,19 @@ def share_directory() -> Path:
     )
 
 
+def package_version() -> str:
+    """Return the version in package.xml, the only place that defines it."""
+    manifest = (share_directory() / "package.xml").read_text(encoding="utf-8")
+    return manifest.split("<version>")[1].split("</version>")[0]
+
+
 def find_resource(kind: str, name: str) -> Path:
     """Return the path of a file that this package installs.
 
     Parameters
     ----------
     kind
-        "urdf", "config", "launch" or "rviz".
+        "urdf", "config", "launch", "rviz" or "recordings".
     name
         File name with its suffix, such as "panda.urdf".
 
@@ -52,7 +64,7 @@ def find_resource(kind: str, name: str) -> Path:
     if name not in existing:
         raise RobotDynamicsError(
             f"{_PACKAGE} has no {kind} file {name!r} in {share_directory() / kind}. "
-            f"Cure: use one of {', '.join(existing) or 'no files, since there are none'}"
+            f"Cure: use one of {', '.join(existing)}{did_you_mean(name, existing)}"
         )
     return share_directory() / kind / name
 
@@ -75,7 +87,9 @@ def robot_urdf(name: str) -> Path:
     """
     robots = robot_names()
     if name not in robots:
-        raise RobotDynamicsError(f"{_PACKAGE} has no robot {name!r}. Cure: use one of {', '.join(robots)}")
+        raise RobotDynamicsError(
+            f"{_PACKAGE} has no robot {name!r}. Cure: use one of {', '.join(robots)}{did_you_mean(name, robots)}"
+        )
     return share_directory() / "urdf" / f"{name}.urdf"
 
 
@@ -85,5 +99,10 @@ def robot_dynamics_file(name: str) -> Path | None:
     Raises RobotDynamicsError for an unknown robot. The message lists the available ones.
     """
     robot_urdf(name)
-    path = share_directory() / "config" / f"{name}.dynamics.yaml"
-    return path if path.is_file() else None
+    return named_dynamics_file(name)
+
+
+def named_dynamics_file(name: str) -> Path | None:
+    """Return the path of the installed dynamics file config/<name>.dynamics.yaml, or None if there is none."""
+    file = f"{name}.dynamics.yaml"
+    return find_resource("config", file) if file in _names("config") else None

@@ -34,7 +34,7 @@ def _findings(target: str, data: bytes) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_random_inputs_are_taken_or_refused(name: str) -> None:
+def test_random_inputs_are_accepted_or_refused(name: str) -> None:
     tally, _ = fuzz(ALL[name], 7, 0.0, 120)
     assert not tally.findings, next(iter(tally.findings.values()))[1]
     assert tally.tried == 120 and tally.taken > 10
@@ -42,12 +42,12 @@ def test_random_inputs_are_taken_or_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
-def test_inputs_that_once_failed(case: Path) -> None:
+def test_inputs_of_former_failures(case: Path) -> None:
     assert not _findings(case.parent.name.replace("_", " "), case.read_bytes())
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_inputs_that_once_took_long(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_of_former_delays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "HANG", 5.0)  # s of processor time: they took ten and more, and take at most two
     target, text = LONG[name]
     assert not _findings(target, text.encode())
@@ -60,7 +60,7 @@ def _raises(error: Exception) -> Callable[[bytes], None]:
     return run
 
 
-def test_the_fuzzer_sees_a_failure() -> None:
+def test_fuzzer_detects_a_failure() -> None:
     tally = Tally()
     assert str(tally.show(_raises(KeyError("x")), b"a")).startswith("KeyError in")
     assert tally.show(_raises(RobotDynamicsError("no")), b"b") == "a refusal without a cure"

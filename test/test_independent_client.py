@@ -35,7 +35,7 @@ def moving(seconds: float = 0.7, **options: Any) -> Session:
 
 
 @pytest.mark.parametrize("rate", [0.0, 500.0])
-def test_a_state_that_is_sent_again_is_no_fault(rate: float) -> None:
+def test_repeated_state_is_no_fault(rate: float) -> None:
     session = moving(settings=settings(update_rate=rate))
     for _ in range(100):
         session.cycle()
@@ -45,7 +45,7 @@ def test_a_state_that_is_sent_again_is_no_fault(rate: float) -> None:
 
 
 @pytest.mark.parametrize("rate", [0.0, 500.0])
-def test_stamps_that_are_never_set(rate: float) -> None:
+def test_states_without_stamps(rate: float) -> None:
     session = Session(settings=settings(update_rate=rate)).run(0.1, stamp=0)
     assert session.go(PANDA + ALL_MOVE, 1.0)
     session.run(1.5, stamp=0)
@@ -59,7 +59,7 @@ def test_stamps_that_are_never_set(rate: float) -> None:
 @pytest.mark.parametrize(
     "off", [{}, {"payload": 1.0, "reports_effort": True}, {"mass_error": 0.1, "reports_effort": True}]
 )
-def test_an_unbraked_arm_does_not_fall_in_the_ramp(q: Any, off: Any) -> None:
+def test_arm_does_not_fall_during_the_ramp(q: Any, off: Any) -> None:
     session, fastest = Session(q=q, settings=settings(ramp_time=2.0), rate=1000.0, **off), 0.0
     for _ in range(2500):
         session.cycle()
@@ -160,7 +160,7 @@ def test_an_exit_without_states_ends_in_time() -> None:
     assert session.commands[-1].kind == "exit" and session.time - begun < 1.5
 
 
-def test_an_arm_at_rest_is_not_taken_for_frozen() -> None:
+def test_arm_at_rest_is_no_frozen_state() -> None:
     session = Session(braked=True).run(3.0)  # noiseless encoders, brakes on
     assert not session.causes
 
@@ -168,7 +168,7 @@ def test_an_arm_at_rest_is_not_taken_for_frozen() -> None:
 @pytest.mark.parametrize("glitch", [10.0, 100.0, 1e8])
 @pytest.mark.parametrize("cycles", [1, 25])
 @pytest.mark.parametrize("limit", [(), (400.0,)])
-def test_a_false_velocity_does_not_throw_the_arm(glitch: float, cycles: int, limit: Any) -> None:
+def test_false_velocity_does_not_accelerate_the_arm(glitch: float, cycles: int, limit: Any) -> None:
     session = moving(rate=1000.0, settings=settings(torque_rate_limit=limit))
     fastest = 0.0
     for k in range(1000):
@@ -189,7 +189,7 @@ def test_a_joint_that_is_named_twice() -> None:
 
 
 @pytest.mark.parametrize("leap", [5.0, -5.0])
-def test_a_jump_of_the_clock_is_no_low_rate(leap: float) -> None:
+def test_clock_jump_is_no_low_rate(leap: float) -> None:
     session = moving(settings=settings(update_rate=500.0, fault_reset="auto"))
     session.ros += round(leap * SECOND)
     session.run(3.0)
@@ -207,7 +207,7 @@ def test_motions_beyond_a_limit_are_refused() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.0, 500.0])
-def test_a_moving_arm_is_not_taken_over(rate: float) -> None:
+def test_moving_arm_cannot_be_activated(rate: float) -> None:
     session = Session(settings=settings(update_rate=rate))
     with pytest.raises(RobotDynamicsError, match="activation_max_velocity"):
         session.run(0.1, qd=np.array([0.0, 0.5, 0, 0, 0, 0, 0]))
@@ -217,7 +217,7 @@ def test_a_moving_arm_is_not_taken_over(rate: float) -> None:
 @pytest.mark.parametrize(
     ("robot", "target"), [pytest.param("ur5e", [-2.0, 0.0, 0.5], marks=pytest.mark.slow), ("panda", [1.0, 1.0, 1.0])]
 )
-def test_an_end_effector_whose_target_is_out_of_reach_comes_to_rest(robot: str, target: Any) -> None:
+def test_end_effector_stops_before_an_unreachable_target(robot: str, target: Any) -> None:
     session = Session(robot, settings=settings(law="task_space_computed_torque")).run(0.1)
     pose = session.model.link_pose(session.plant.q, session.model.link_names[-1])
     session.aim(target, pin.Quaternion(pose[:3, :3]).coeffs())
@@ -226,7 +226,7 @@ def test_an_end_effector_whose_target_is_out_of_reach_comes_to_rest(robot: str, 
 
 
 @pytest.mark.parametrize("seed", [0, 10])
-def test_an_end_effector_goes_to_its_target_within_the_velocity_limits(seed: int) -> None:
+def test_end_effector_respects_the_velocity_limits(seed: int) -> None:
     session = Session("panda", settings=settings(law="task_space_computed_torque")).run(0.1)
     lower, upper = session.model.position_lower, session.model.position_upper
     goal = (lower + upper) / 2.0 + np.random.default_rng(seed).uniform(-0.35, 0.35, 7) * (upper - lower)

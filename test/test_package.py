@@ -20,6 +20,7 @@ PACKAGE = "robot_dynamics_ros"
 # here is an optional extra.
 # A module that is not listed is a ROS package: its key is its own name, PyPI has it as ros-<name>.
 KEYS: dict[str, tuple[str | None, str | None]] = {
+    "argcomplete": ("python3-argcomplete", "argcomplete"),
     "backports": ("python3-rosbags-pip", "rosbags"),  # backports.zstd, compression.zstd and lz4 come with rosbags
     "compression": ("python3-rosbags-pip", "rosbags"),
     "control_msgs": ("control_msgs", None),  # optional when it runs; ROS distributions alone have it
@@ -30,6 +31,7 @@ KEYS: dict[str, tuple[str | None, str | None]] = {
     "numba": ("python3-numba", "numba"),
     "numpy": ("python3-numpy", "numpy"),
     "plotly": (None, "plotly"),  # no rosdep key: `robot_dynamics report` names pip
+    "robot_descriptions": (None, "robot_descriptions"),  # where it is installed: `robot_dynamics` names pip
     "rosbags": ("python3-rosbags-pip", "rosbags"),
     "scipy": ("python3-scipy", "scipy"),
     "sympy": (None, "sympy"),  # `robot_dynamics inspect --equations` alone, which names pip
@@ -121,7 +123,7 @@ def test_package_xml_and_setup_agree(manifest: Package, setup: dict[str, Any]) -
 
 def test_every_module_and_resource_is_installed(setup: dict[str, Any]) -> None:
     assert {".".join(path.parent.relative_to(ROOT).parts) for path in SOURCES} == set(setup["packages"])
-    for kind in ("urdf", "config", "launch", "rviz"):
+    for kind in ("urdf", "config", "launch", "rviz", "recordings"):
         installed = dict(setup["data_files"])[f"share/{PACKAGE}/{kind}"]
         present = [f"{kind}/{path.name}" for path in (ROOT / kind).iterdir() if path.name != "__pycache__"]
         assert sorted(installed) == sorted(present) != []
@@ -139,7 +141,7 @@ def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
     required = {_name(requirement) for requirement in setup["install_requires"]}
     assert needed <= required
     everywhere = {str(name).lower() for name in {_distribution(module) for module in _imports(*SOURCES)} - {None}}
-    extras = [setup["extras_require"][part] for part in ("ros", "demo", "equations", "xacro")]
+    extras = [setup["extras_require"][part] for part in ("ros", "demo", "equations", "xacro", "robots")]
     assert everywhere <= required | {_name(name) for extra in extras for name in extra}
 
 

@@ -6,7 +6,7 @@ from robot_dynamics_ros.errors import RobotModelWarning
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents, load_yaml
 
 
-def test_data() -> None:
+def test_plain_data_is_read() -> None:
     assert load_yaml(b"a: [1, 1e-3, -2.5E+6, x, true, null]\nb: {c: &d [1], e: *d}") == {
         "a": [1, 1e-3, -2.5e6, "x", True, None],
         "b": {"c": [1], "e": [1]},

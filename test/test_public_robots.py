@@ -166,7 +166,7 @@ def check(name: str, got: ArrayLike, expected: ArrayLike, size: ArrayLike) -> No
     assert (error <= allowed).all(), f"{name}{list(worst)}: {got[worst]!r}, Pinocchio {expected[worst]!r}"
 
 
-def test_the_robots_are_there() -> None:
+def test_robots_are_found() -> None:
     """All files exist, and no exception below is out of date."""
     assert len(ROBOTS) >= 60, f"the URDF files of the wheel example-robot-data are missing. {CURE}"
     assert not {*REFUSED, *MASSLESS} - ROBOTS.keys()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros import resources
+from robot_dynamics_ros import RobotModel, resources
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,13 +19,13 @@ def test_files_of_the_source_tree_are_found() -> None:
     for name in resources.robot_names():
         assert resources.robot_urdf(name) == ROOT / "urdf" / f"{name}.urdf"
     assert resources.robot_dynamics_file("panda") == ROOT / "config" / "panda.dynamics.yaml"
-    for kind in ("urdf", "config", "launch"):
+    for kind in ("urdf", "config", "launch", "recordings"):
         for path in (ROOT / kind).glob("*.*"):
             assert resources.find_resource(kind, path.name) == path
 
 
 @pytest.mark.parametrize("name", ["pandaa.urdf", "panda", "", "../urdf/panda.urdf", "*"])
-def test_a_name_that_is_not_there_is_refused(name: str) -> None:
+def test_missing_name_is_refused(name: str) -> None:
     with pytest.raises(RobotDynamicsError) as error:
         resources.find_resource("urdf", name)
     assert repr(name) in str(error.value)
@@ -52,3 +52,19 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "RobotDynamicsError" in run.stderr and str(lonely) in run.stderr
+
+
+def test_robots_by_name() -> None:
+    for name in resources.robot_names():
+        model, file = RobotModel.shipped(name), resources.robot_dynamics_file(name)
+        loaded = RobotModel.from_urdf_file(resources.robot_urdf(name), dynamics=file)
+        assert (model.inertial_parameters == loaded.inertial_parameters).all()
+        assert (model.friction_parameters == loaded.friction_parameters).all()
+    panda, coulomb = RobotModel.shipped("panda"), RobotModel.shipped("panda", dynamics="panda_coulomb")
+    assert (panda.friction_parameters != coulomb.friction_parameters).any()
+    assert resources.named_dynamics_file("panda_coulomb") == ROOT / "config" / "panda_coulomb.dynamics.yaml"
+    assert resources.named_dynamics_file("none") is None
+    with_gripper = RobotModel.shipped("panda", dynamics="panda_hand")
+    assert (with_gripper.friction_parameters == panda.friction_parameters).all()
+    with pytest.raises(RobotDynamicsError, match="pandaa"):
+        RobotModel.shipped("panda", dynamics="pandaa")

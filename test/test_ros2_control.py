@@ -35,7 +35,7 @@ def panda() -> RobotModel:
     return RobotModel.from_urdf_file(robot_urdf("panda"))
 
 
-def test_controllers_take_efforts_of_our_joints_in_our_order() -> None:
+def test_controllers_have_the_effort_interfaces_and_joint_order() -> None:
     """See joint_trajectory_controller.cpp with effort as its only command interface; its gains default to 0."""
     forward, arm = parameters(FORWARD, "forward_effort_controller"), parameters(TRAJECTORY, "arm_controller")
     for file, joints in ((FORWARD, forward["joints"]), (TRAJECTORY, arm["joints"])):
@@ -50,7 +50,7 @@ def test_controllers_take_efforts_of_our_joints_in_our_order() -> None:
 
 
 @BOTH
-def test_our_node_takes_its_part(file: Path) -> None:
+def test_node_accepts_its_parameters_of_the_file(file: Path) -> None:
     own = parameters(file, OURS)
     assert {name for name, _ in flat(own)} <= {parameter.name for parameter in ALL}
     values = read_parameter_file(file, "/left/arm/computed_torque_node", ALL)
@@ -60,7 +60,7 @@ def test_our_node_takes_its_part(file: Path) -> None:
 
 
 @BOTH
-def test_ros_itself_reads_the_files(file: Path) -> None:
+def test_parser_of_ros_reads_the_files(file: Path) -> None:
     """ROS's parser is not a YAML parser: it accepts neither anchors nor lists of lists."""
     context = rclpy.Context()
     context.init(args=["--ros-args", "--params-file", str(file)])

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.Robot
 BOUND = 8.0
 """Bound of docs/numerics.md, in eps times the size of the terms; about 4.5 is measured."""
 
-MANY_LINKS = "30 even links"
+MANY_LINKS = "30 equal links"
 PLAIN_PYTHON = "kernels as plain Python"
 
 
@@ -31,7 +31,7 @@ PLAIN_PYTHON = "kernels as plain Python"
         ("Panda", "ordinary"),
         ("Puma 560", "all denormal"),
         ("SCARA", "quarter turns"),
-        ("light tip, 1e6 : 1", "rates to 1e6 rad/s"),
+        ("light end, 1e6 : 1", "rates to 1e6 rad/s"),
         ("km boom, cm wrist", "angles to 1e6 rad"),
         ("links of 1e-310 kg", "rates to 1e6 rad/s"),
     ],
@@ -52,7 +52,7 @@ def test_errors_are_within_the_bound_for_all_motions(arm: str, kind: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MOTIONS)
-def test_batches_of_customised_kernels_are_as_good(kind: str) -> None:
+def test_errors_of_customised_batches_are_within_the_bound(kind: str) -> None:
     """With their own sine and cosine, also beyond the angles that these reduce."""
     errors = measure(Measured(load("SCARA").customised(), many=True), kind, 3)
     assert {name: x.max() for name, x in errors.items() if not x.max() < BOUND} == {}
@@ -66,9 +66,9 @@ def test_error_of_forward_dynamics_grows_with_the_scaled_condition(arm: str) -> 
     assert plain.torque < 1e-14
 
 
-def test_masses_alone_cost_nothing() -> None:
+def test_mass_ratios_cause_no_error() -> None:
     """The error depends on the scaled condition number of M only, not on that of M, 1e6 and more."""
-    measured = Measured(load("light tip, 1e6 : 1"))
+    measured = Measured(load("light end, 1e6 : 1"))
     plain = measured.plain_errors(motions("ordinary", 7, 1)[0])
     assert plain.condition > 1e5 and plain.scaled_condition < 100.0 and plain.acceleration < 1e-14
 
@@ -91,7 +91,7 @@ def test_the_oracle_agrees_with_a_book(load_robot: Callable[..., Any]) -> None:
         np.testing.assert_allclose(matrix, tsai_planar_2r.mass_matrix(p, motion[0]), rtol=1e-13)
 
 
-def test_the_oracle_has_its_digits() -> None:
+def test_precision_of_the_oracle() -> None:
     """The two computations of the torque agree to 40 digits, the work of gravity and its potential to 25."""
     model = load("Puma 560")
     robot = oracle.exact_robot(model)
@@ -121,11 +121,11 @@ def test_plain_python_agrees() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 @pytest.mark.parametrize("name", [name for name in CONDITIONS if name != PLAIN_PYTHON])
-def test_no_bit_depends_on_the_process(name: str) -> None:
+def test_results_of_processes_are_bitwise_equal(name: str) -> None:
     assert difference(from_process(Condition()), from_process(CONDITIONS[name])).numbers == 0
 
 
 @pytest.mark.slow
-def test_digits_go_with_the_condition() -> None:
+def test_only_the_worst_condition_number_is_refused() -> None:
     lines = singular_table().splitlines()
     assert "refused" in lines[-1] and "refused" not in lines[-2]

@@ -12,7 +12,7 @@ from tools.numerics.errors import EPS, units
 from tools.numerics.oracle import MP
 
 
-def test_chaos_knows_a_safe_torque(load_robot: Callable[..., RobotModel]) -> None:
+def test_chaos_recognizes_a_safe_torque(load_robot: Callable[..., RobotModel]) -> None:
     """A safe torque balances gravity, damps the motion, or is zero."""
     model = load_robot("panda", "panda")
     q, qd = np.array([[0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]]), np.full((1, 7), 0.1)
@@ -24,7 +24,7 @@ def test_chaos_knows_a_safe_torque(load_robot: Callable[..., RobotModel]) -> Non
         assert not is_safe(model, states, slice(0, 1), effort)
 
 
-def test_numerics_counts_last_places() -> None:
+def test_error_in_units_of_the_last_place() -> None:
     one = np.array([MP.mpf(1)])
     assert units([1.0 + 3 * EPS], one, [1.0]) == pytest.approx(3.0)
     assert units([np.nan], one, [1.0]) == np.inf

@@ -17,8 +17,8 @@ from benchmarks.document import around_part, markdown_table, replace_part
 
 PART = "make coverage"
 PACKAGE = "robot_dynamics_ros"
-BESIDE = "cli/"  # the folder that the bars are not for
-LINES, BRANCHES = 95.0, 90.0  # per cent that must be run outside of it
+EXEMPT = "cli/"  # folder without thresholds
+LINES, BRANCHES = 95.0, 90.0  # thresholds in per cent for all other folders
 
 
 class Counts(NamedTuple):
@@ -64,14 +64,14 @@ def _percent(value: float) -> str:
 
 def judged(folders: Mapping[str, Counts]) -> Counts:
     """Return the sum of the folders to which the thresholds apply."""
-    return total(counts for folder, counts in folders.items() if folder != BESIDE)
+    return total(counts for folder, counts in folders.items() if folder != EXEMPT)
 
 
 def table(folders: Mapping[str, Counts]) -> str:
     """Return a table with a row for each folder and the sum without the command line."""
-    rows = [["folder", "lines", "of them run", "branches", "of them taken"]]
+    rows = [["folder", "lines", "lines run", "branches", "branches taken"]]
     rows += [_row(f"`{folder}`", counts) for folder, counts in folders.items()]
-    rows.append(_row(f"all but `{BESIDE}`", judged(folders)))
+    rows.append(_row(f"all but `{EXEMPT}`", judged(folders)))
     return markdown_table(rows)
 
 
@@ -87,7 +87,7 @@ def shortfalls(counts: Counts) -> list[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Print the table; return 1 if a value is below its threshold."""
     parser = argparse.ArgumentParser(prog="python -m tools.coverage_table", description="coverage by folder")
-    parser.add_argument("report", type=Path, help="what `coverage json` has written, with branches")
+    parser.add_argument("report", type=Path, help="report of `coverage json` with branches")
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write:
@@ -99,7 +99,10 @@ def main(arguments: list[str] | None = None) -> int:
         replace_part(options.write, PART, text)
     missed = shortfalls(judged(folders))
     for problem in missed:
-        print(f"{problem}. Cure: tests for what `coverage report --skip-covered --show-missing` lists", file=sys.stderr)
+        print(
+            f"{problem}. Cure: add tests for the lines that `coverage report --skip-covered --show-missing` lists",
+            file=sys.stderr,
+        )
     return 1 if missed else 0
 
 

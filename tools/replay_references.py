@@ -27,10 +27,10 @@ from support.independent_plant import STORE, TYPES, Session, header, load
 Floats = NDArray[np.float64]
 
 FOLDER = Path(__file__).resolve().parents[1] / "test" / "offline" / "references"
-EVERY = 20  # one of so many efforts is stored as numbers
-TOLERANCE = 1e-9  # Nm, for the rounding of other processors and compilers
+EVERY = 20  # every n-th row of efforts is stored as numbers
+TOLERANCE = 1e-9  # Nm, tolerance for the rounding of other processors and compilers
 _AUTO = {"fault_reset": "auto"}
-# A law that is not recorded yet is added when the references are recorded again.
+# A new law is added when the references are recorded again.
 _LAWS = (
     "computed_torque", "feedforward", "pd_feedforward", "pd_plus", "pd_gravity", "pd", "gravity_compensation",
     "task_space_computed_torque",
@@ -223,10 +223,14 @@ def difference(name: str, which: str) -> str:
     with np.load(bag(name).with_suffix(".npz")) as file:
         rows, some, bits, where = (file[f"{which}: {part}"] for part in kept(values))
     if len(values) != rows:
-        return f"{len(values)} commands in place of {rows}"
+        return f"{len(values)} commands instead of {rows}"
     largest = float(np.abs(values[::EVERY] - some).max())
     if str(where) == machine():
-        return "" if kept(values)["hash"] == str(bits) else f"other bits, by {largest:.3g} Nm or less in those kept"
+        return (
+            ""
+            if kept(values)["hash"] == str(bits)
+            else f"other bits, with differences up to {largest:.3g} Nm in the stored rows"
+        )
     return "" if largest <= TOLERANCE else f"{largest:.3g} Nm"
 
 
@@ -245,7 +249,9 @@ def rewrite(name: str) -> None:
     live = np.array([given.effort for given in session.commands if given.kind in ("answer", "repeat")])
     again = efforts(name, first)
     # Without states a timer causes the cycles, whose phase is not in the bag.
-    assert "state_stale" in session.causes or live.tobytes() == again.tobytes(), f"{name}: not what was live"
+    assert "state_stale" in session.causes or live.tobytes() == again.tobytes(), (
+        f"{name}: the replay differs from the live commands"
+    )
     parts = {
         f"{which}: {part}": value for which in recording.settings for part, value in kept(efforts(name, which)).items()
     }

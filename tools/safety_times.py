@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 COMMAND = "python -m tools.safety_times"
 PART = "make safety-times"
 RATE = 1000.0
-LONGEST = 4000  # cycles after which a check counts as not failing
+LONGEST = 4000  # cycles without a failed check after which a case ends
 GOAL = np.array(START["panda"]) + [0.5, 0.3, 0.4, 0.3, -0.5, 0.4, 0.6]
 NOISE = (1e-5, 1e-3)  # rad and rad/s
 HOUR, CHUNK = 3_600_000, 100_000  # cycles
@@ -149,31 +149,31 @@ def _emergency(session: Session, k: int) -> None:
 CASES = (
     Case("state_invalid", "a position is NaN", _cycle(q=np.full(7, np.nan))),
     Case("state_stale", "no states: `state_timeout` 0.1 s", _silent),
-    Case("stamp_repeats", "the stamp stands still", _stuck),
+    Case("stamp_repeats", "the stamp repeats", _stuck),
     Case("state_implausible", "a position jumps by 0.5 rad", _jump),
     Case("state_implausible", "all values freeze at up to 0.6 rad/s", _frozen),
     Case("clock_jumped_back", "by 1 s", _leap(-1.0)),
     Case("clock_jumped_ahead", "by 1 s", _leap(1.0)),
     Case(
         "position_limit",
-        "limit and margin are passed",
+        "limit and margin are exceeded",
         _drift(2.0, lambda s, q, qd: bool((q > s.model.position_upper + 0.05).any())),
         {"velocity_limit_margin": (np.inf,)},
     ),
     Case(
         "velocity_limit",
-        "limit and margin are passed",
+        "limit and margin are exceeded",
         _drift(4.0, lambda s, q, qd: bool((qd > s.model.velocity_limits + 0.2).any())),
     ),
     Case(
         "following_error",
-        "the arm is blocked; from 0.05 rad on, `following_error_time` 0.1 s",
+        "the arm is blocked: 0.05 rad exceeded for `following_error_time` 0.1 s",
         _blocked,
         {"following_error_limit": (0.05,), "following_error_time": 0.1},
     ),
     Case(
         "saturation",
-        "the arm is blocked; from the effort limit on, `saturation_timeout` 1 s",
+        "the arm is blocked: at the effort limit for `saturation_timeout` 1 s",
         _strained,
         {"effort_limit_scale": (0.6,)},
     ),
@@ -184,7 +184,7 @@ CASES = (
         {"observer_gain": 25.0, "collision_threshold": (20.0,)},
     ),
     Case("cycle_rate", "a quarter of the cycles, counted over 1 s", _slow, {}, (RATE,)),
-    Case("cycle_rate", "no cycles while states go on: `state_timeout` 0.1 s", _without_cycles, {}, (RATE,)),
+    Case("cycle_rate", "no cycles while states arrive: `state_timeout` 0.1 s", _without_cycles, {}, (RATE,)),
     Case("torque_not_finite", "a payload of 1.7e307 kg", _huge),
     Case("emergency_stop", "effect `stop`", _emergency),
     Case("emergency_stop", "effect `zero`", _emergency, {"emergency_stop_effect": "zero"}),
@@ -192,7 +192,7 @@ CASES = (
 
 
 def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
-    """Return the number of cycles until the first safe command (None: no such one), its mode, and the first cause."""
+    """Return the number of cycles until the first safe command (None without one), its mode, and the first cause."""
     values = {"update_rate": update_rate, **case.settings}
     safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
     settings = ControllerSettings(safety=safety, **{n: v for n, v in values.items() if n not in _SAFETY})
@@ -217,7 +217,7 @@ def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
 
 def table() -> tuple[str, list[str]]:
     """Return the table, and messages for unexpected results."""
-    rows = [["cause", "what happens", "cycles, `update_rate: 0`", f"cycles, `update_rate: {RATE:g}`", "then"]]
+    rows = [["cause", "event", "cycles, `update_rate: 0`", f"cycles, `update_rate: {RATE:g}`", "mode"]]
     wrong = []
     for case in CASES:
         cells, modes = [], []

@@ -243,7 +243,7 @@ def _clock_leap(run: Run, random: Generator) -> None:
 
 
 def _other_clock(run: Run, random: Generator) -> None:
-    clock = [0.0, 0.3][random.integers(2)]  # a simulation may run faster, which scales its rates
+    clock = [0.0, 0.3][random.integers(2)]  # a faster simulation has scaled rates
     for _ in range(int(random.integers(1, 80))):
         run.cycle(clock=clock)
 
@@ -389,10 +389,10 @@ def fuzz(seeds: Sequence[int], jobs: int = 1) -> list[Outcome]:
 def main(arguments: list[str] | None = None) -> int:
     """Make the runs and print the failures; return 1 if there are any."""
     parser = argparse.ArgumentParser(prog="python -m tools.session_fuzz", description=__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"how many (default {RUNS})")
+    parser.add_argument("--runs", type=int, default=RUNS, help=f"number of runs (default {RUNS})")
     parser.add_argument("--first", type=int, default=0, help="seed of the first run (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument("--seed", type=int, help="only this run, with as few events as its failure needs")
+    parser.add_argument("--seed", type=int, help="repeat one run with the fewest events that cause its failure")
     options = parser.parse_args(arguments)
     if options.seed is not None:
         outcomes = [shrink(options.seed)]

@@ -34,9 +34,9 @@ from tools.chaos.rig import CONTROLLER, PLANT, Rig
 COMMAND = "python -m tools.soak"
 PART = "make soak"
 CYCLES, SECONDS = 3_600_000, 600.0
-RATE = 1000.0  # cycles a second, simulated and by the clock
+RATE = 1000.0  # cycles a second, simulated and in real time
 PARTS = 10  # parts of the run; the first one is a warm-up and is not compared
-SWINGING = 41.0  # simulated s, after which a swing has ended and the arm is back at its initial position
+SWINGING = 41.0  # simulated s of a swing, after which the arm is back at its initial position
 DRIFT = 5.0  # MB, maximum growth of memory
 QUIET = 0.5  # load average before the run
 
@@ -156,9 +156,11 @@ def by_the_clock(seconds: float) -> str:
     rows = drift_rows(parts)
     for percentile in (50.0, 99.0, 99.9):
         first, last = (_percentile(times, waits, part, percentile) for part in (parts[1], parts[-1]))
-        rows.append([f"command after state, {percentile:g} %, us", f"{1e6 * first:.0f}", f"{1e6 * last:.0f}", ""])
+        rows.append(
+            [f"time from state to command, {percentile:g} %, us", f"{1e6 * first:.0f}", f"{1e6 * last:.0f}", ""]
+        )
     return (
-        f"{seconds / 60.0:.1f} minutes at 1 kHz by the clock: {answers.states:,} states, "
+        f"{seconds / 60.0:.1f} minutes at 1 kHz in real time: {answers.states:,} states, "
         f"{len(waits) / max(answers.states, 1):.2%} of them with a command; faults: {soak.faults}. {verdict(parts)}\n\n"
         + drift_table(rows)
     )
@@ -204,15 +206,15 @@ def verdict(parts: Sequence[Sequence[Sample]]) -> str:
         for k in range(len(parts[0][0].descriptors))
     ]
     if max(growths) >= DRIFT or max(more) > 0:
-        return f"**It grows**: memory by {max(growths):.1f} MB, file descriptors by {max(more)}."
-    return f"Nothing grows: memory by less than {DRIFT:g} MB, file descriptors not at all."
+        return f"**Growth beyond the limit**: memory by {max(growths):.1f} MB, file descriptors by {max(more)}."
+    return f"Growth within the limits: memory less than {DRIFT:g} MB, file descriptors 0."
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
     parser.add_argument("--cycles", type=int, default=CYCLES, help="in lockstep (default: %(default)s; 0: none)")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="by the clock (default: %(default)g; 0: none)")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="in real time (default: %(default)g; 0: none)")
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
     options = parser.parse_args(arguments)
     if options.write and (options.cycles < CYCLES or options.seconds < SECONDS):

@@ -1,4 +1,4 @@
-"""Rosbags, with and without ROS: read, written, replayed and compared."""
+"""Reading, writing and comparison of rosbags, with or without ROS."""
 
 from robot_dynamics_ros.bags.comparison import assert_bags_match, compare_bags
 from robot_dynamics_ros.bags.joint_series import (

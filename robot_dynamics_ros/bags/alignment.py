@@ -17,16 +17,16 @@ from robot_dynamics_ros.kernels.types import IntArray
 from robot_dynamics_ros.messages.joint_state import BEHIND_STAMP, stamp_of
 from robot_dynamics_ros.progress import progress
 
-_FEW = 3  # fewer messages show no shift
-_SAMPLES = 8  # messages of A that are compared with all of B to find one
+_FEW = 3  # fewer messages do not determine a time shift
+_SAMPLES = 8  # messages of A whose stamps are compared with all of B to find a shift
 
 
 @dataclass(frozen=True)
 class Place:
     """Location of a message: header.stamp (ns; None without a header), seconds from the start, index on the topic.
 
-    ``a`` and ``b`` are its indices in the two recordings, from 0; None if it is missing there. ``element`` is the
-    index in a long array, or of the point of a trajectory.
+    ``a`` and ``b`` are its indices in the two recordings, from 0; None if it is missing there. ``element`` is the index
+    in a long array, or of the point of a trajectory; None for other fields.
     """
 
     stamp: int | None
@@ -57,7 +57,7 @@ class MessageTimes(NamedTuple):
 
 
 def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, MessageTimes]:
-    """Return the times of all messages of each topic: header.stamp if the type has one, else arrival.
+    """Return the times of all messages of each of ``topics`` in a bag: header.stamp if the type has one, else arrival.
 
     Raises BagError for a message that is too short for its stamp.
     """
@@ -82,8 +82,9 @@ def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, Messa
 def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
     """Return the constant time (ns) by which the stamps of B are later than those of A; 0 if there is none.
 
-    ``known`` is the shift of another topic. A shift must pair more messages than equal stamps do, and at least as many
-    with equal content: recordings that begin at different times are not shifted.
+    ``a`` and ``b`` are the times of one topic, ``known`` is the shift of another. A shift is accepted if it pairs more
+    messages than equal stamps do, and at least as many with equal content. Recordings that only begin at different
+    times have no shift.
     """
     same, shortest = align(a.times, b.times, stamped=True), min(len(a.times), len(b.times))
     candidates = [known]
@@ -114,15 +115,15 @@ class Alignment:
     Attributes
     ----------
     a, b
-        The pairs; messages count from 0 on the topic.
+        Indices of the paired messages on the topic, from 0.
     only_a, only_b
-        The messages without a partner.
+        Indices of the messages without a partner.
     times
-        The times (ns) of all messages of A and of B.
+        Times (ns) of all messages of A and of B.
     stamped
         True if these are stamps, by which messages are paired; else times of arrival.
     starts
-        The times (ns) in A and in B at which seconds are zero.
+        Times (ns) in A and in B from which the seconds of a Place count.
     shift
         Time (ns) by which the stamps of B are later than those of A.
     """
@@ -137,25 +138,26 @@ class Alignment:
     shift: int = 0
 
     def pair(self, k: int, element: int | None = None) -> Place:
-        """Return the place of pair ``k``, or of an element of its messages."""
+        """Return the place of pair ``k``, or of an ``element`` of its messages, as in Place."""
         return self._place(int(self.a[k]), int(self.b[k]), element)
 
     def first_only(self) -> tuple[Place | None, Place | None]:
-        """Return the place of the first message without a partner in A, and the same in B."""
+        """Return the place of the first message of A without a partner, and of B; None if all have one."""
         first_a = self._place(int(self.only_a[0]), None) if len(self.only_a) else None
         return first_a, self._place(None, int(self.only_b[0])) if len(self.only_b) else None
 
     def _place(self, a: int | None, b: int | None, element: int | None = None) -> Place:
         time = int(self.times[1][b] if a is None else self.times[0][a])
         seconds = (time - self.starts[a is None]) * 1e-9
-        unset = self.stamped and time == 0  # as in trajectories that start on arrival
+        unset = self.stamped and time == 0  # the stamp of trajectories that start on arrival
         return Place(time if self.stamped else None, 0.0 if unset else seconds, a, b, element)
 
 
 def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0, 0), shift: int = 0) -> Alignment:
-    """Pair messages of equal stamps, repeated stamps in their order; without stamps pair by order alone.
+    """Pair messages by equal stamps (ns), repeated stamps in their order, or by their order if ``stamped`` is False.
 
-    The stamps of B are ``shift`` (ns) later than those of A.
+    ``a`` and ``b`` are the times (ns) of the messages of A and B. ``starts`` is an attribute of Alignment. The stamps
+    of B are ``shift`` (ns) later than those of A.
     """
     if stamped:
         codes = np.unique(np.concatenate([a + shift, b]), return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -183,9 +185,10 @@ def _repeats(codes: IntArray) -> IntArray:
 
 
 def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the bytes of each pair. Both streams are read once; only messages out of order are kept in memory.
+    """Yield the bytes of each of the ``pairs``, from the topic's messages ``a`` of A and ``b`` of B.
 
-    Raises BagError if a damaged recording has fewer messages than when its times were read.
+    Both streams are read once; only messages out of order are kept in memory. Raises BagError if a damaged recording
+    has fewer messages than when its times were read.
     """
     has_partner = np.zeros(int(pairs.b.max(initial=-1)) + 1, dtype=bool)
     has_partner[pairs.b] = True
@@ -200,4 +203,4 @@ def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iter
                     waiting[number] = message.data
             yield data_a, waiting.pop(k)
     except StopIteration:
-        raise BagError("a damaged recording changes while it is read. Cure: copy it again") from None
+        raise BagError("a recording is damaged, or changed during the comparison. Cure: copy it again") from None

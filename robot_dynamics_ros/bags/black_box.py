@@ -1,4 +1,4 @@
-"""Black box: the last seconds of what the controller received and published, written as a bag after a fault."""
+"""Black box: a bag of the last messages that the controller received and published before a fault."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from robot_dynamics_ros.bags.storage import LATCHED, BagWriter, message_types
 from robot_dynamics_ros.errors import BagError
 
 CONFIGURATION = "~/configuration"
-_LASTING = (CONFIGURATION, "~/emergency_stop", "~/speed_scaling_factor", "~/payload")  # valid until the next one
+_LASTING = (CONFIGURATION, "~/emergency_stop", "~/speed_scaling_factor", "~/payload")  # valid until the next message
 _MAX_BYTES = 64_000_000
 _MAX_BAGS = 10
 _TIME_AFTER_FAULT = 0.3  # s
-_SWITCH_INTERVAL = 1e-4  # s for which the writing thread may hold Python's lock during a cycle; by default 5 ms
+_SWITCH_INTERVAL = 1e-4  # s for which the writing thread may hold Python's interpreter lock; by default 5 ms
 
 
 class BlackBox:
-    """Recorder of the newest messages in memory, which a thread writes to a bag 0.3 s after a fault.
+    """Buffer of the newest messages, which a thread writes to a bag 0.3 s after a fault.
 
-    A bag holds the messages since the one before, at most ``seconds`` and 64 MB. The newest 10 bags of this process
-    are kept.
+    A bag contains the messages since the previous bag, at most ``seconds`` and 64 MB. The newest 10 bags of this
+    process are kept.
     """
 
     def __init__(
         self, topics: Mapping[str, tuple[str, str]], seconds: float, directory: Path, name: str, logger: Any
     ) -> None:
-        """Create a recorder. ``topics``: full name and type by the name in the node; ``seconds``: 0 keeps nothing.
+        """Create a black box; it is disabled if ``seconds`` is 0.
 
-        Bags are written to ``directory``; their names begin with ``name``. ``logger`` has the methods info and error.
+        ``topics`` maps names in the node to full name and type. Bags are written to ``directory``; their names begin
+        with ``name``. ``logger`` has the methods info and error.
         """
         self._topics, self._seconds, self._directory, self._name = dict(topics), seconds, directory, name
         self._logger = logger
@@ -49,10 +50,10 @@ class BlackBox:
         self._writing: Future[object] | None = None
         self._bags: list[Path] = []
         if seconds > 0.0:
-            message_types()  # takes 0.1 s: before the first cycle, not during one
+            message_types()  # takes 0.1 s, too long for a control cycle
 
     def add(self, topic: str, data: bytes) -> None:
-        """Keep a message of a topic, by its name in the node."""
+        """Add a serialized message, which has just arrived; ``topic`` is the name in the node."""
         if self._seconds > 0.0:
             self._messages.append((topic, time.time_ns(), data))
             self._size += len(data)
@@ -60,12 +61,12 @@ class BlackBox:
                 self._trim(0)
 
     def fault(self) -> None:
-        """Request a bag. It is written after 0.3 s, but not before the previous bag is ``seconds`` old."""
+        """Request a bag, to be written after 0.3 s, but not before the previous bag is ``seconds`` old."""
         if self._seconds > 0.0:
             self._due = min(self._due, max(time.monotonic() + _TIME_AFTER_FAULT, self._saved_at + self._seconds))
 
     def work(self) -> None:
-        """Drop old messages, and start to write a bag that is due; call this once a second."""
+        """Remove old messages, and start to write a bag that is due; call this once a second."""
         self._trim(time.time_ns() - round(self._seconds * 1e9))
         if time.monotonic() >= self._due and (self._writing is None or self._writing.done()):
             self._save()
@@ -101,7 +102,8 @@ class BlackBox:
                 for name, at, data in messages:
                     writer.write(self._topics[name][0], at, data)
         except (BagError, OSError) as error:
-            self._logger.error(f"black box: {error}. Cure: set black_box_directory to a folder that can be written")
+            reason = str(error).partition(". Cure: ")[0]
+            self._logger.error(f"black box: {reason}. Cure: set black_box_directory to a writable folder with space")
             return
         finally:
             sys.setswitchinterval(interval)

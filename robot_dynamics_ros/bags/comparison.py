@@ -19,8 +19,8 @@ from robot_dynamics_ros.kernels.types import IntArray
 from robot_dynamics_ros.messages.joint_state import renaming
 from robot_dynamics_ros.progress import progress
 
-_ROWS = 40  # of a table
-_LONG = 40  # characters of a value
+_ROWS = 40  # maximum of a table
+_LONG = 40  # maximum of characters of a value
 
 
 def compare_bags(
@@ -34,11 +34,11 @@ def compare_bags(
 ) -> Comparison:
     """Compare two recordings, B with A, by the rule |a - b| <= atol + rtol |b|.
 
-    Messages are paired by header.stamp, repeated stamps in their order; messages without a header by their order
-    on the topic. Times of arrival are not compared. JointState and JointTrajectory are compared joint by joint, in any
-    order of the joints; texts and integers must be equal; NaN equals NaN. Topics, messages and fields that only one
-    recording has are differences. A constant shift of all stamps of a topic is a difference; messages are then paired
-    by the shifted stamps.
+    Messages are paired by header.stamp, repeated stamps in their order. Messages without a header are paired by their
+    order on the topic. Times of arrival are not compared. JointState and JointTrajectory are compared joint by joint,
+    in any order of the joints. Texts and integers must be equal; NaN equals NaN. Topics, messages and fields that only
+    one recording has are differences. A constant shift of all stamps of a topic is a difference; messages are then
+    paired by the shifted stamps.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def compare_bags(
         Old to new names or prefixes of joints, in both recordings.
     common
         True to compare only topics and messages that both have, as for live recordings, whose topics begin and end at
-        different times. Topics and message counts of the others are still reported.
+        different times. The other topics, and the number of other messages, are still reported.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def compare_bags(
         names, alone, notes = _common(reader_a, reader_b, topics)
         times_a, times_b = message_times(reader_a, names), message_times(reader_b, names)
         if not any(len(times.times) for times in (*times_a.values(), *times_b.values())):
-            raise BagError(f"{a}, {b}: no messages on {', '.join(names)}. Cure: name other topics to compare")
+            raise BagError(f"{a}, {b}: no messages on {', '.join(names)}. Cure: choose other topics")
         kinds = {name: reader_a.topics[name] for name in names}
         stamped = {name: has_stamp(kinds[name]) for name in names}
         shifts = {name: time_shift(times_a[name], times_b[name]) if stamped[name] else 0 for name in names}
@@ -98,7 +98,10 @@ def assert_bags_match(
     rtol: float = 0.0,
     common: bool = False,
 ) -> None:
-    """Raise AssertionError, with a table of the differences, unless `compare_bags` finds that the bags match."""
+    """Raise AssertionError, with a table of the differences, unless the bags match.
+
+    Arguments and other errors are those of `compare_bags`.
+    """
     comparison = compare_bags(a, b, topics, atol, rtol, common=common)
     if not comparison.matches:
         raise AssertionError(str(comparison))
@@ -111,8 +114,8 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
     for reader in (a, b):
         for topic in chosen or ():
             if topic not in reader.topics:
-                there = ", ".join(sorted(reader.topics)) or "nothing"
-                raise BagError(f"{reader.path}: no topic {topic}. Cure: choose from {there}")
+                available = ", ".join(sorted(reader.topics)) or "another bag; this one is empty"
+                raise BagError(f"{reader.path}: no topic {topic}. Cure: choose from {available}")
     topics_a, topics_b = _motion_topics(a), _motion_topics(b)
     names = sorted(topics_a & topics_b) if chosen is None else list(dict.fromkeys(chosen))
     if not names:
@@ -122,8 +125,8 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
     for name in names:
         if a.topics[name] != b.topics[name]:
             raise BagError(
-                f"{b.path}: {name} holds {b.topics[name]}, but {a.topics[name]} in {a.path}. "
-                "Cure: name other topics to compare"
+                f"{b.path}: {name} has type {b.topics[name]}, but {a.topics[name]} in {a.path}. "
+                "Cure: choose other topics"
             )
     alone, notes = [], []
     for reader, others in ((a, sorted(topics_a - topics_b)), (b, sorted(topics_b - topics_a))):
@@ -144,13 +147,13 @@ def _motion_topics(reader: BagReader) -> set[str]:
 
 
 def _start(topics: list[IntArray]) -> int:
-    """Return the first time of all topics (ns), 0 without any; a stamp of zero is unset."""
+    """Return the first time of all topics (ns); 0 if all stamps are unset (zero)."""
     return min((int(times[times > 0].min()) for times in topics if (times > 0).any()), default=0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences of two recordings; ``str()`` is a table of them.
+    """Differences of two recordings; ``str()`` returns them as a table.
 
     Attributes
     ----------
@@ -163,7 +166,7 @@ class Comparison:
     notes
         Remarks on topics that were not compared, and on the pairing of messages.
     alone
-        Topics that only one recording has, where these are differences.
+        Topics that only one recording has; empty if these are no difference.
     """
 
     a: Path
@@ -181,7 +184,7 @@ class Comparison:
 
     @property
     def largest(self) -> float:
-        """The largest difference of floating-point numbers."""
+        """The largest difference of floating-point numbers; 0 if there is none, inf as in FieldDifference."""
         return max((topic.largest for topic in self.topics), default=0.0)
 
     def __str__(self) -> str:
@@ -197,7 +200,7 @@ class Comparison:
 
 
 def topic_table(topic: TopicDifference) -> str:
-    """Return a summary of one topic, and a table of the fields that differ."""
+    """Return the text of a summary of one topic, and of a table of the fields that differ."""
     lines = [f"{topic.topic}: {_summary(topic)}"]
     for name, count, first in (("A", topic.only_a, topic.first_only_a), ("B", topic.only_b, topic.first_only_b)):
         if count and first is not None:
@@ -216,7 +219,7 @@ def _count(number: int, what: str) -> str:
 
 def _summary(topic: TopicDifference) -> str:
     if not topic.count:
-        return "no two messages belong together" if topic.only_a or topic.only_b else "no messages"
+        return "no messages are paired" if topic.only_a or topic.only_b else "no messages"
     fields = f"{_count(topic.count, 'pair')} of {topic.kind}, {_count(len(topic.fields), 'field')}"
     if topic.shift:
         later = "later" if topic.shift > 0 else "earlier"
@@ -269,8 +272,7 @@ def _value(content: object) -> str:
 
 _SUITE = "robot_dynamics.compare"
 _TYPES = {"error": "BagError", "failure": "difference"}
-# Characters that XML 1.0 excludes: section 2.2.
-_IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # section 2.2 of XML 1.0
 
 
 def write_junit(
@@ -278,9 +280,9 @@ def write_junit(
 ) -> None:
     """Write the outcome of `compare_bags`, or its error, as JUnit XML; ``seconds`` is the run time.
 
-    Topics that differ are failures, with the table of the differences; a BagError is one test case with an error.
-    Elements and attributes are valid for the schemas of both Jenkins and Ant. Raises BagError if the file cannot be
-    written, or exists and ``overwrite`` is False.
+    Topics that differ are failures, with the table of the differences. A BagError is one test case with an error.
+    Elements and attributes conform to the schemas of Jenkins and Ant. Raises BagError if the file cannot be written,
+    or exists and ``overwrite`` is False.
     """
     cases = []  # name, element, message, text
     if isinstance(outcome, BagError):
@@ -320,4 +322,4 @@ def write_junit(
 
 
 def _xml(text: str) -> str:
-    return _IMPOSSIBLE.sub("?", text)
+    return _INVALID_IN_XML.sub("?", text)

@@ -16,8 +16,8 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.messages.joint_state import FIELDS, JointStateLayout, JointStateLayouts, Renaming
 
 _BLOCK = 1024  # pairs of messages
-_FEW = 3  # fewer numbers show no constant offset
-_SHORT = 32  # elements of arrays that are a field each
+_FEW = 3  # fewer values do not determine a constant offset
+_SHORT = 32  # maximum length of arrays whose elements are a field each
 _POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
@@ -39,7 +39,7 @@ class FieldDifference:
         Largest and root mean square difference; None for values other than floating-point numbers, inf if one of two
         numbers is not finite.
     largest_at, a, b
-        Place of the largest difference, and the values there; for texts and integers, of the first one.
+        Place of the largest difference, and its values; of the first difference for texts and integers.
     first_at
         Place of the first difference beyond the tolerance.
     mean
@@ -61,7 +61,7 @@ class FieldDifference:
 
     @property
     def offset(self) -> float | None:
-        """Constant offset B - A: the mean difference, None unless the deviation from it is below a seventh of it."""
+        """Constant offset B - A: the mean difference, or None if the deviation from it exceeds a seventh of it."""
         if self.mean is None or self.rms is None or self.count < _FEW or not 0.0 < self.rms < np.inf:
             return None
         return self.mean if abs(self.mean) >= 0.99 * self.rms else None
@@ -94,7 +94,7 @@ class TopicDifference:
     first_only_a, first_only_b
         Places of the first message of each.
     fields
-        All fields of both messages of a pair, or of one of them.
+        All fields that a message of a pair has.
     common
         True if messages without a partner are no difference.
     shift
@@ -124,7 +124,7 @@ class TopicDifference:
 
     @property
     def largest(self) -> float:
-        """The largest difference of floating-point numbers."""
+        """The largest difference of floating-point numbers, as in FieldDifference; 0 if there is none."""
         return max((field.largest or 0.0 for field in self.fields), default=0.0)
 
 
@@ -205,7 +205,11 @@ class _FieldSum:
 
 
 class FieldComparison:
-    """Comparison of pairs of messages of one topic, B with A: |a - b| <= atol + rtol |b|."""
+    """Comparison of pairs of messages of one topic, B with A: |a - b| <= atol + rtol |b|.
+
+    ``kind`` is the message type, and ``rename`` returns the new name of a joint. ``atol`` is in the unit of each field.
+    Call ``add`` once, then ``result``.
+    """
 
     def __init__(self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0) -> None:
         self._kind, self._rename, self._tolerance = kind, rename, (atol, rtol)
@@ -213,7 +217,7 @@ class FieldComparison:
         self._layouts = JointStateLayouts(rename)
 
     def add(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Compare all pairs."""
+        """Compare all pairs of serialized messages, of A and of B."""
         rest, begin = iter(pairs), 0
         while block := list(islice(rest, _BLOCK)):
             # JointState messages of equal layout are compared at once.
@@ -256,7 +260,7 @@ class FieldComparison:
         for pair, raw_a, raw_b in pairs:
             a = contents(raw_a, self._kind, self._rename)
             b = a if raw_a == raw_b else contents(raw_b, self._kind, self._rename)
-            for name in a | b:  # numbers are collected, to be compared at once
+            for name in a | b:
                 if name not in a or name not in b:
                     self._fields[name].add_only(name in b, pair, 1)
                 elif not isinstance(a[name], np.ndarray):
@@ -274,7 +278,10 @@ class FieldComparison:
             self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
 
     def result(self, topic: str, pairs: Alignment, common: bool = False) -> TopicDifference:
-        """Return the differences; ``common``: messages without a partner are no difference."""
+        """Return the differences on ``topic``; ``pairs`` is the alignment of the messages that were compared.
+
+        If ``common`` is True, messages without a partner are no difference.
+        """
         return TopicDifference(
             topic,
             self._kind,
@@ -290,7 +297,7 @@ class FieldComparison:
 
 
 def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array]:
-    """Return the numbers (m,) of each joint and field, by name, in m messages of a layout."""
+    """Return the values (m,) of each joint and field in m messages of a layout, by name."""
     names, table = unique(layout.joint_names), layout.table(messages)
     return {
         f"{name} {field}": column
@@ -302,9 +309,10 @@ def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array
 def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
     """Return the fields of a message: floating-point numbers as arrays (k,), others unchanged.
 
-    Names are paths such as ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. Long
-    arrays, and the points of a trajectory, are one field. The stamp, which pairs messages, is left out. A message that
-    cannot be decoded has one field with its bytes.
+    ``kind`` is the message type, and ``rename`` returns the new name of a joint. Names are paths such as
+    ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. A long array is one field, as are
+    the values of a joint in all points of a trajectory. The stamp is left out. A message that cannot be decoded has one
+    field with its bytes.
     """
     fields: dict[str, Any] = {}
     try:
@@ -322,7 +330,7 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Return the names, repeated ones with a number."""
+    """Return the names, each repeated one with a number, as "a (1)" and "a (2)"."""
     counts, repeats = Counter(names), Counter[str]()
     numbered = []
     for name in names:
@@ -332,7 +340,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def without_number(frame_id: str) -> str:
-    """Return a frame_id, but an empty one for a command number: recordings begin at different numbers."""
+    """Return frame_id; "" for a command number, which depends on when the controller started."""
     return "" if len(frame_id) == 10 and frame_id.isdecimal() else frame_id
 
 

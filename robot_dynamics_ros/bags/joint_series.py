@@ -30,7 +30,8 @@ _BLOCK = 1024  # messages
 class JointSeries:
     """JointState messages of one topic as arrays: m messages of n joints.
 
-    Stamps and times of arrival are in ns (m,); position, velocity and effort are (m, n), NaN for an empty field.
+    ``stamps`` and times of arrival, ``received``, are in ns (m,); position (rad or m), velocity and effort (Nm or N)
+    are (m, n), NaN for an empty field.
     """
 
     joint_names: tuple[str, ...]
@@ -43,12 +44,12 @@ class JointSeries:
     def in_order(self, joint_names: Sequence[str]) -> JointSeries:
         """Return the columns of these joints, in this order; raise BagError if one is missing."""
         if tuple(joint_names) == self.joint_names:
-            return self  # without a copy of a long recording
+            return self  # avoids a copy of a long recording
         missing = [name for name in joint_names if name not in self.joint_names]
         if missing:
             raise BagError(
                 f"the recording has no joint {', '.join(missing)}, only {', '.join(self.joint_names)}. "
-                "Cure: name joints that it has, or rename them"
+                "Cure: choose from these, or rename them"
             )
         columns = [self.joint_names.index(name) for name in joint_names]
         fields = (table[:, columns] for table in (self.position, self.velocity, self.effort))
@@ -63,10 +64,10 @@ def read_joint_states(
 ) -> dict[str, JointSeries]:
     """Return the sensor_msgs/JointState messages of each topic, in order of arrival.
 
-    ``rename`` maps joint names or prefixes: ``{"fer_": "panda_"}``; a whole name has precedence over a prefix, a long
-    prefix over a short one. The series have the joints ``joint_names`` (after renaming), by default those of the
-    topic's first message, in this order. Messages without any of the joints are skipped; messages that lack some of
-    them or cannot be decoded are left out, with a BagWarning that counts them.
+    ``rename`` maps joint names or prefixes, as ``{"fer_": "panda_"}``; whole names have precedence over prefixes, long
+    prefixes over short ones. The series have the joints ``joint_names`` (after renaming) in this order; default: those
+    of the topic's first message. Messages without any of the joints are skipped. Messages that lack some of them or
+    cannot be decoded are left out; a BagWarning reports their number.
 
     Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
     """
@@ -82,7 +83,7 @@ def read_joint_states(
 
 
 def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the joints that ``read_joint_states`` finds on a topic, from its first messages; same errors."""
+    """Return the joints that ``read_joint_states`` reads from a topic by default; ``rename`` and errors as there."""
     with BagReader(path) as reader:
         require_topic(reader, topic, JOINT_STATE)
         table = _SeriesTable(renaming(rename or {}), None)
@@ -94,7 +95,7 @@ def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | N
 
 
 def read_description(path: str | Path) -> str | None:
-    """Return the URDF that was first published on a topic robot_description; None if the bag has none.
+    """Return the first URDF on a topic robot_description; None if the bag has none.
 
     Raises BagError if the bag cannot be read.
     """
@@ -102,9 +103,9 @@ def read_description(path: str | Path) -> str | None:
 
 
 def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration] | None:
-    """Return the first configuration of a controller in a bag, after its topic; None if the bag has none.
+    """Return topic and content of the first configuration of a controller in a bag; None if the bag has none.
 
-    Only controllers in the namespace of the topic ``near``, or below it, count. Raises BagError if the bag cannot be
+    The controller must be in the namespace of the topic ``near``, or below it. Raises BagError if the bag cannot be
     read.
     """
     namespace = near.rpartition("/")[0] + "/"
@@ -114,7 +115,8 @@ def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration]
         parsed = Configuration.parse(text)
         if parsed is not None:
             return topic, parsed
-        warnings.warn(f"{path}: {topic}: the configuration cannot be read and is ignored", stacklevel=2)
+        text = f"{path}: {topic}: the configuration cannot be parsed, and is ignored. Cure: name robot and parameters"
+        warnings.warn(text, stacklevel=2)
     return None
 
 
@@ -146,7 +148,7 @@ class _SeriesTable:
             self._left_out["are not complete JointState messages"] += 1
             return
         if layout.irregular:
-            self._left_out[f"have another number of entries in {layout.irregular} than names"] += 1
+            self._left_out[f"do not have a value in {layout.irregular} for each name"] += 1
             return
         if self.joint_names is None and layout.joint_names:
             self.joint_names = tuple(dict.fromkeys(layout.joint_names))
@@ -184,7 +186,7 @@ class _SeriesTable:
                 self._parts[name].append(values[used])
 
     def series(self, where: str) -> JointSeries:
-        """Return the series; ``where`` has bag and topic, for errors and warnings."""
+        """Return the series; ``where`` names bag and topic in errors and warnings."""
         if self._block:
             self._read_block()
         count = sum(len(part) for part in self._parts["stamps"])
@@ -195,7 +197,7 @@ class _SeriesTable:
             text = f"{where}: {left_out}: left out; {count} are used. Cure: check their publisher"
             warnings.warn(BagWarning(text), stacklevel=1)
         assert self.joint_names is not None
-        # Each list is freed once it is joined: a long recording is not in memory twice.
+        # Each list is freed once it is concatenated, so that a long recording is not in memory twice.
         return JointSeries(
             self.joint_names, *(np.concatenate(self._parts.pop(name)) for name in ("stamps", "received", *FIELDS))
         )
@@ -206,7 +208,7 @@ class _SeriesTable:
         if self._recorded_names:
             recorded = ", ".join(sorted(self._recorded_names))
             return (
-                f"no message names {', '.join(self.joint_names or ())}; there are {recorded}. "
-                "Cure: rename them, or name another topic"
+                f"no message has joints {', '.join(self.joint_names or ())}; there are {recorded}. "
+                "Cure: rename joints, or choose another topic"
             )
-        return "no messages that name a joint. Cure: record that topic while the robot's driver runs"
+        return "no messages with joint names. Cure: record this topic while the robot's driver runs"

@@ -1,4 +1,4 @@
-"""Reading of bags, and selection of their topics."""
+"""Reader of bags, and selection of their topics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COMPANIONS = {
 
 
 def companions(topics: Iterable[str]) -> dict[str, str]:
-    """Return the latched topics of the robot and the controller whose ``topics`` are recorded, with their types."""
+    """Return the latched topics that describe the robot or controller of these ``topics``, with their types."""
     parts = [topic.rpartition("/") for topic in topics]
     return {
         f"{parent}/{companion}": kind
@@ -47,7 +47,7 @@ def companions(topics: Iterable[str]) -> dict[str, str]:
 
 
 def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None) -> str | None:
-    """Return the topic ``given``, else the only one whose last part is ``name``; None if there is none.
+    """Return the topic ``given`` if not None, else the only topic whose last part is ``name``; None if there is none.
 
     ``kind`` is its type, such as ``sensor_msgs/msg/JointState``. Raises BagError if the topic is missing or has
     another type, or if several topics have the name.
@@ -60,20 +60,20 @@ def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None
         if not fitting:
             return None
         if len(fitting) > 1:
-            raise BagError(f"{reader.path}: several topics {name}. Cure: name one of {', '.join(sorted(fitting))}")
+            raise BagError(f"{reader.path}: several topics {name}. Cure: choose one of {', '.join(sorted(fitting))}")
         topic = fitting[0]
     require_topic(reader, topic, kind)
     return topic
 
 
 def require_topic(reader: BagReader, topic: str, kind: str) -> None:
-    """Raise BagError, with the bag's topics of this type, if the topic is missing or has another type."""
+    """Raise BagError if the topic is missing or has another type; it lists the bag's topics of this type."""
     fitting = sorted(other for other, its_kind in reader.topics.items() if its_kind == kind)
-    cure = f"name one of {', '.join(fitting)}" if fitting else f"record a topic of type {kind}"
+    cure = f"choose one of {', '.join(fitting)}" if fitting else f"record a topic of type {kind}"
     if topic not in reader.topics:
         raise BagError(f"{reader.path}: no topic {topic}. Cure: {cure}")
     if reader.topics[topic] != kind:
-        raise BagError(f"{reader.path}: {topic} holds {reader.topics[topic]}, not {kind}. Cure: {cure}")
+        raise BagError(f"{reader.path}: {topic} has type {reader.topics[topic]}, not {kind}. Cure: {cure}")
 
 
 _INT64 = 1 << 63
@@ -84,7 +84,7 @@ _PIECE = 1 << 16
 
 
 class _File:
-    """One .mcap or .db3 file as rosbags reads it; ``rebuild``, if not None, recovers the rest after an error."""
+    """A .mcap or .db3 file, read by rosbags; ``rebuild``, if not None, recovers the rest after an error."""
 
     def __init__(self, path: Path, rebuild: Callable[[], tuple[Path, list[str]]] | None = None) -> None:
         self._path, self._rebuild = path, rebuild
@@ -117,11 +117,11 @@ class _File:
 
 
 class BagReader:
-    """A bag opened for reading; a context manager that closes it.
+    """Reader of a bag, and a context manager that closes it.
 
     A bag is a recorder's folder, with or without ``metadata.yaml``, or one of its files alone: MCAP or sqlite3,
-    compressed by message, by chunk or as a whole. Damaged or unfinished bags are read as far as possible: one
-    BagWarning reports the loss. Bags and their folders are not modified; unpacked data goes to a temporary folder.
+    compressed by message, by chunk or as a whole. Damaged or unfinished bags are read as far as possible; a BagWarning
+    reports the loss. Bags and their folders are not modified; unpacked data is stored in a temporary folder.
 
     Parameters
     ----------
@@ -131,16 +131,16 @@ class BagReader:
     Attributes
     ----------
     path
-        As given.
+        The folder or the file.
     topics
-        Topic to type, such as ``sensor_msgs/msg/JointState``.
+        Topic names to types, such as ``sensor_msgs/msg/JointState``.
     latched
-        The topics with a transient local publisher.
+        Topics with a transient local publisher.
 
     Raises
     ------
     BagError
-        If there is no bag, or it cannot be read; the message has the path, the reason and the cure.
+        If there is no bag, or it cannot be read.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -181,7 +181,7 @@ class BagReader:
         self.close()
 
     def count(self, topics: Collection[str] | None = None) -> int:
-        """Return the number of messages of these topics (default: all) by the bag's index, which may be incomplete."""
+        """Return the number of messages of these topics (default: all) in the bag's index, which may be incomplete."""
         if not self._counts:
             for storage in self._storages:
                 for connection in storage.connections:
@@ -191,7 +191,7 @@ class BagReader:
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Yield the messages of these topics (default: all), in order of arrival; missing topics have none.
 
-        Messages of equal time are in the order in which they were written. The bag is read incrementally.
+        Messages of equal time are in the order in which they were written. The bag is not read into memory.
         """
         chosen = set(self.topics if topics is None else topics)
         parts = [(storage.start_time, partial(storage.messages, chosen)) for storage in self._storages]
@@ -200,11 +200,9 @@ class BagReader:
                 try:
                     message = message._replace(data=unpacked(message.data))
                 except (zstd.ZstdError, ValueError) as error:
-                    what = f"{message.topic}: a message cannot be unpacked ({error})"
-                    raise self._error(what, "copy the bag again") from None
+                    reason = f"{message.topic}: a message cannot be unpacked ({error})"
+                    raise self._error(reason, "copy the bag again") from None
             yield message
-
-    # Opening
 
     def _open(self) -> None:
         try:
@@ -225,7 +223,7 @@ class BagReader:
         files = self._files_by_metadata()
         if not files:
             stored = [file for file in self.path.iterdir() if file.name.endswith(_ENDS) and file.is_file()]
-            # A recorder that is killed while it compresses a file leaves both.
+            # A recorder that is killed while it compresses a file leaves the file and an incomplete copy.
             names = {file.name for file in stored}
             files = [file for file in stored if file.suffix != ".zstd" or file.stem not in names]
             files.sort(
@@ -248,14 +246,14 @@ class BagReader:
             counts = Counter({str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in entries})
         except (FileNotFoundError, KeyError, TypeError, ValueError):
             return []
-        there = [file for file in files if file.is_file()]
-        if len(there) < len(files):
-            missing = ", ".join(file.name for file in files if file not in there)
-            if not there:
+        existing = [file for file in files if file.is_file()]
+        if len(existing) < len(files):
+            missing = ", ".join(file.name for file in files if file not in existing)
+            if not existing:
                 raise self._error(f"cannot read the bag: {missing} is missing", "copy the whole folder")
             self._losses.append(f"{missing} is missing")
         self._counts = counts
-        return there
+        return existing
 
     def _open_file(self, file: Path, *, alone: bool) -> None:
         """Open a storage file by its content; skip an empty one of several."""
@@ -276,7 +274,7 @@ class BagReader:
         self._storages.append(storage)
 
     def _storage(self, file: Path, head: bytes) -> _File:
-        """Return a file as rosbags reads it, else its complete messages; ValueError if it is not a bag."""
+        """Return an opened storage file, recovered if it is damaged; ValueError if it is not a bag."""
         if head.startswith(recovery.MCAP):
             suffix, is_bounded = ".mcap", recovery.mcap_is_bounded
         elif head.startswith(recovery.SQLITE):
@@ -323,16 +321,16 @@ class BagReader:
         """Return a new temporary folder, which is removed when the bag is closed."""
         return Path(self._stack.enter_context(TemporaryDirectory(prefix="robot_dynamics_bag_")))
 
-    def _error(self, what: str, cure: str) -> BagError:
-        return BagError(f"{self.path}: {what}. Cure: {cure}")
+    def _error(self, reason: str, cure: str) -> BagError:
+        return BagError(f"{self.path}: {reason}. Cure: {cure}")
 
     def _report_losses(self) -> None:
         if not self._losses:
             return
         expected = sum(self._counts.values())
         self._counts.clear()  # counts of the undamaged bag
-        known = f" ({self.count()} of {expected} messages are left)" if expected else ""
-        text = f"{self.path}: {'; '.join(self._losses)}{known}. Cure: record or copy it again, or use the rest"
+        counts = f" ({self.count()} of {expected} messages remain)" if expected else ""
+        text = f"{self.path}: {'; '.join(self._losses)}{counts}. Cure: record or copy it again, or use the rest"
         warnings.warn(BagWarning(text), stacklevel=1)
 
 

@@ -1,6 +1,6 @@
-"""Recovery of bag files that rosbags rejects, or would read without bounds: truncated, damaged, or crafted.
+"""Recovery of bag files that rosbags rejects, or would read with unbounded memory: truncated, damaged or crafted files.
 
-MCAP records (mcap.dev/spec) or sqlite3 pages are read in sequence, without index or trees, and complete messages are
+MCAP records (mcap.dev/spec) or sqlite3 pages are read in sequence, without index or B-trees, and complete messages are
 written to a temporary .db3 file, which rosbags reads.
 """
 
@@ -26,7 +26,7 @@ from robot_dynamics_ros.bags.storage import LARGEST, zstd
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 MCAP, SQLITE = b"\x89MCAP0\r\n", b"SQLite format 3\0"
-"""The first bytes of the files."""
+"""First bytes of the files."""
 
 _LATCHED = re.compile(r"""\bdurability["']?\s*:\s*["']?(1|transient_local)\b""")
 _PROFILES = 1 << 16  # characters of offered QoS profiles, enough for some hundred publishers
@@ -42,7 +42,7 @@ _SMALL, _TIMES_SIZE = 1 << 30, 100  # limits of the unpacked size: bytes for any
 
 
 class Channel(NamedTuple):
-    """A topic of a storage file; ``offered_qos`` is rosbag2's YAML."""
+    """A topic of a storage file: its message type ``kind``, ``encoding`` ("cdr") and rosbag2's YAML ``offered_qos``."""
 
     topic: str
     kind: str
@@ -51,7 +51,7 @@ class Channel(NamedTuple):
 
 
 def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
-    """Write the complete messages of a file to a new .db3 file in ``folder``; return that, and descriptions of losses.
+    """Write the complete messages of a file to a new .db3 file in ``folder``; return it and descriptions of losses.
 
     Raises ValueError if it is not a bag, its topics are lost, or it unpacks to much more than its size.
     """
@@ -93,7 +93,10 @@ def _limited(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def is_latched(offered_qos: object) -> bool:
-    """Return True if rosbag2's YAML of offered profiles has transient local durability, as a number or a name."""
+    """Return True if ``offered_qos``, rosbag2's YAML of profiles, has transient local durability.
+
+    Its number and its name are both known.
+    """
     return isinstance(offered_qos, str) and _LATCHED.search(offered_qos) is not None
 
 
@@ -109,13 +112,13 @@ def _is_plain_yaml(offered_qos: object) -> bool:
 
 _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _CHUNK_INDEX, _STATISTICS, _DATA_END = 2, 3, 4, 5, 6, 8, 11, 15
 _FOOTER_SIZE = 37  # bytes, with the trailing magic bytes
-_RECORD = struct.Struct("<BQ")  # operation, length of the content
+_RECORD = struct.Struct("<BQ")  # opcode, length of the content
 _MESSAGE_HEAD = struct.Struct("<H4xq8x")  # channel, received
 _CHUNK_HEAD = struct.Struct("<qqQI")  # first and last arrival, size, checksum
 _PIECE = 1 << 16
-_FEW, _RECORDS_PER_BYTE = 1000, 8  # limits of the records in a packed chunk; each needs some bytes
-_KEYS = 100  # of a channel's metadata; recorders write four
-_ZEROS = 512  # bytes: longer runs of zeros at the end are left by a file system
+_FEW, _RECORDS_PER_BYTE = 1000, 8  # limits of the records in a packed chunk
+_KEYS = 100  # limit of a channel's metadata; recorders write four
+_ZEROS = 512  # bytes; a longer run of zeros at the end comes from the file system
 _HELD, _RATIO = 1 << 25, 64  # limits: bytes of chunks that rosbags holds at once, compression ratio of a chunk
 _DAMAGE = (struct.error, ValueError, OverflowError, MemoryError, RuntimeError, EOFError, zstd.ZstdError)
 
@@ -142,15 +145,15 @@ def mcap_is_bounded(path: Path) -> bool:
 
 
 def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     end_of_last, held = 0, []
     chunks = []
-    for operation, at, _ in _records(summary):
-        found[operation] += 1
-        if operation == _CHANNEL:
+    for opcode, at, _ in _records(summary):
+        counts[opcode] += 1
+        if opcode == _CHANNEL:
             if not _is_plain_yaml(_channel(summary[at:], {})[1].offered_qos):
                 return False
-        elif operation == _CHUNK_INDEX:
+        elif opcode == _CHUNK_INDEX:
             first, last, begin, length, indexes = struct.unpack_from("<QQQQI", summary, at)
             compression, end = _text(summary, at + 36 + indexes + 8)
             chunks.append((begin, length, first, last, compression, *struct.unpack_from("<QQ", summary, end)))
@@ -165,19 +168,19 @@ def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
             if error or len(records) != plain or plain > _PIECE + _RATIO * packed:
                 return False
     overlapping = np.cumsum([plain for _, plain in sorted(held)])
-    return bool(found[_STATISTICS] and found[_SCHEMA] and chunks) and int(overlapping.max()) <= _HELD
+    return bool(counts[_STATISTICS] and counts[_SCHEMA] and chunks) and int(overlapping.max()) <= _HELD
 
 
 def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield operation, begin and end of each record; ValueError for an incomplete one."""
+    """Yield opcode, begin and end of each record; ValueError for an incomplete one."""
     at, size, unpack = 0, len(data), _RECORD.unpack_from
     while at < size:
-        operation, length = unpack(data, at)
+        opcode, length = unpack(data, at)
         at += 9
         end = at + length
         if end > size:
             raise ValueError("a record is truncated")
-        yield operation, at, end
+        yield opcode, at, end
         at = end
 
 
@@ -236,18 +239,18 @@ def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> I
         while True:
             file.seek(at)
             head = file.read(min(_RECORD.size, end - at))
-            operation, length = _RECORD.unpack(head) if len(head) == _RECORD.size else (0, 0)
+            opcode, length = _RECORD.unpack(head) if len(head) == _RECORD.size else (0, 0)
             begin, at = at + _RECORD.size, at + _RECORD.size + length
-            if operation == _FOOTER:
+            if opcode == _FOOTER:
                 break
-            is_whole = 0 < operation and at <= end
+            is_whole = 0 < opcode and at <= end
             try:
                 records: Iterator[tuple[int, bytes]] = iter(())
-                if operation == _CHUNK:
+                if opcode == _CHUNK:
                     chunks[0] += 1
                     records = _chunk_records(file, begin, length, end)
-                elif is_whole and operation in (_SCHEMA, _CHANNEL, _MESSAGE):
-                    records = iter([(operation, _piece(file, begin, length))])
+                elif is_whole and opcode in (_SCHEMA, _CHANNEL, _MESSAGE):
+                    records = iter([(opcode, _piece(file, begin, length))])
                 for kind, body in records:
                     if kind == _MESSAGE:
                         number, received = _MESSAGE_HEAD.unpack_from(body)
@@ -257,7 +260,7 @@ def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> I
                     elif kind == _CHANNEL:
                         number, channels[number] = _channel(body, schemas)
             except _DAMAGE as reason:
-                if is_whole and operation == _CHUNK:
+                if is_whole and opcode == _CHUNK:
                     chunks[1] += 1
                     damaged = damaged or f"the first at byte {begin}: {reason}"
             if not is_whole:
@@ -267,20 +270,20 @@ def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> I
                         "later messages are lost"
                     )
                 break
-            has_ended = has_ended or operation == _DATA_END
+            has_ended = has_ended or opcode == _DATA_END
     if damaged:
         losses.append(f"{chunks[1]} of {chunks[0]} chunks of {path.name} are damaged, {damaged}")
 
 
 def _piece(file: BinaryIO, at: int, size: int) -> bytes:
     if size > 4 * LARGEST:  # a sparse file may be much larger than memory
-        raise ValueError(f"it has {size * 1e-6:.0f} MB")
+        raise ValueError(f"its size of {size * 1e-6:.0f} MB exceeds the limit of {4 * LARGEST * 1e-6:.0f} MB")
     file.seek(at)
     return file.read(size)
 
 
 def _chunk_records(file: BinaryIO, at: int, length: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield operation and body of the records of a chunk, then raise an error of _DAMAGE if it is incomplete."""
+    """Yield opcode and body of the records of a chunk, then raise an error of _DAMAGE if it is incomplete."""
     data = _piece(file, at, min(length, end - at))
     _, _, size, checksum = _CHUNK_HEAD.unpack_from(data)
     compression, begin = _text(data, _CHUNK_HEAD.size)
@@ -292,8 +295,8 @@ def _chunk_records(file: BinaryIO, at: int, length: int, end: int) -> Iterator[t
     most = _FEW + _RECORDS_PER_BYTE * length  # a few kB can unpack to millions of empty records
     if compression and size > most * _RECORD.size and sum(1 for _ in islice(_records(records), most + 1)) > most:
         raise ValueError("more records than its size allows")
-    for operation, first, last in _records(records):
-        yield operation, records[first:last]
+    for opcode, first, last in _records(records):
+        yield opcode, records[first:last]
     if error:
         raise ValueError(error)
 
@@ -316,13 +319,13 @@ def _end_of_data(file: BinaryIO, size: int) -> int:
 _JOURNALS = ("-wal", "-journal")
 _TABLES = ("topics", "messages")
 _OTHERS = ("schema", "metadata", "message_definitions", "timestamp_idx", "sqlite_stat1", "sqlite_stat4")
-_STEPS, _STEPS_PER_BYTE = 1_000_000, 10  # of sqlite3's virtual machine; a message takes about 20 steps and bytes
+_STEPS, _STEPS_PER_BYTE = 1_000_000, 10  # limits of sqlite3's virtual machine
 
 
 def without_journal(path: Path, scratch: Callable[[], Path]) -> Path:
-    """Return the file, or a copy with the journal applied that a killed recorder left; ``scratch()`` is its folder.
+    """Return the file, or a copy with the journal of a killed recorder applied, in the folder ``scratch()``.
 
-    A rollback journal can end with the name of another file, which sqlite3 would delete: an additional last byte in the
+    A rollback journal can end with the name of another file, which sqlite3 would delete. An additional last byte in the
     copy invalidates that name (sqlite.org/fileformat2.html, 3).
     """
     journals = [path.with_name(path.name + end) for end in _JOURNALS]
@@ -360,9 +363,9 @@ def _missing(path: Path) -> str:
 
 
 def sqlite_is_bounded(path: Path) -> bool:
-    """Return True if rosbags reads a file with bounded memory: its trees are intact, and its schema is a recorder's.
+    """Return True if rosbags reads a file with bounded memory: its B-trees are intact, its schema is a recorder's.
 
-    Views and generated columns can have any number of bytes, and a damaged tree any number of rows.
+    Views and generated columns can have any number of bytes, and a damaged B-tree any number of rows.
     """
     if _missing(path):
         return False
@@ -402,7 +405,7 @@ def _sqlite_rows(path: Path, channels: dict[int, Channel], losses: list[str]) ->
 
 
 def _read_channels(database: sqlite3.Connection) -> dict[int, Channel]:
-    # Stored columns only: generated columns are not listed.
+    # table_info does not list generated columns.
     columns, others = ({row[1] for row in database.execute(f"PRAGMA table_info({name})")} for name in _TABLES)
     if not columns >= {"id", "name", "type", "serialization_format"} or not others >= {"topic_id", "timestamp", "data"}:
         raise ValueError("an sqlite3 file without the tables of a bag")

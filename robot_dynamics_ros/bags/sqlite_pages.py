@@ -1,4 +1,4 @@
-"""Messages of an sqlite3 bag, read page by page without the trees of the file (sqlite.org/fileformat2.html)."""
+"""Messages of an sqlite3 bag, read page by page without the file's B-trees (sqlite.org/fileformat2.html)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import BinaryIO
 Row = tuple["int | None", int, int, bytes]
 """Row id, channel, time of arrival (ns), data."""
 
-_LEAF = 0x0D  # page of a table
+_LEAF = 0x0D  # leaf page of a table
 _SIZES = (0, 1, 2, 3, 4, 6, 8)  # bytes of integers, by serial type
 _TIMES = 4  # limit on reads of each byte: damaged data can look like rows
 
 
 def message_rows(path: Path) -> Iterator[Row]:
-    """Yield the rows of the table messages on all pages of a file, in the order of the pages.
+    """Yield the rows of the table ``messages`` on all pages of a file, in the order of the pages.
 
     Incomplete rows are skipped. Reading ends early if rows share their bytes, as in crafted files.
     """
@@ -65,7 +65,7 @@ class _Pages:
             raise OverflowError
 
     def row(self, page: bytes, at: int) -> Row | None:
-        """Return the row of a cell; None if it is not of a message, ValueError if it is incomplete."""
+        """Return the row of a cell; None if it is no message, ValueError if it is incomplete."""
         length, at = _varint(page, at)
         if length > self.size:
             raise ValueError("longer than the file")
@@ -76,7 +76,7 @@ class _Pages:
         while at < end and len(kinds) < 5:
             kind, at = _varint(record, at)
             kinds.append(kind)
-        # id, which is the row's number and takes no bytes; topic_id, timestamp; data
+        # id (the row id, without bytes here), topic_id, timestamp, data
         if len(kinds) != 4 or kinds[0] != 0 or kinds[3] < 12 or kinds[3] % 2:
             return None
         topic, at = _integer(record, at, kinds[1])

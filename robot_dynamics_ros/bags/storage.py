@@ -31,15 +31,15 @@ BOOL = "std_msgs/msg/Bool"
 TEXT = "std_msgs/msg/String"
 
 ZSTD = b"\x28\xb5\x2f\xfd"
-"""The first bytes of zstd data; no CDR message begins with them."""
+"""First bytes of zstd data; no CDR message begins with them."""
 
 LARGEST = 1 << 27
-"""Largest unpacked size of a chunk or a message (bytes); crafted data of a few kB could unpack to any size."""
+"""Maximum unpacked size of a chunk or a message (bytes)."""
 
 
 @cache
 def message_types() -> Typestore:
-    """Return the message types of the newest ROS 2, loaded at the first call (a tenth of a second)."""
+    """Return the message types of the newest ROS 2; the first call takes a tenth of a second."""
     return get_typestore(Stores.LATEST)
 
 
@@ -66,11 +66,11 @@ class Message(NamedTuple):
     Attributes
     ----------
     topic, kind
-        Its topic and type, such as ``sensor_msgs/msg/JointState``.
+        Topic name and type, such as ``sensor_msgs/msg/JointState``.
     received
         Time of arrival (ns).
     data
-        CDR.
+        Serialized content (CDR).
     """
 
     topic: str
@@ -82,7 +82,7 @@ class Message(NamedTuple):
 def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:
     """Merge ordered parts into one sequence; messages of equal time are in the order of the parts.
 
-    A part is the time of its first message (ns) and a function that opens it, which is called at that time.
+    Each part has the time (ns) of its first message and a function that opens it, which is called at that time.
     """
 
     def opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iterator[Message]:
@@ -123,26 +123,26 @@ RELIABLE = Qos(
     _NO_TIME,
     avoid_ros_namespace_conventions=False,
 )
-"""The quality of service of ROS's default profile."""
+"""Quality of service of ROS's default profile."""
 LATCHED = RELIABLE._replace(depth=1, durability=QosDurability.TRANSIENT_LOCAL)
-"""The quality of service of robot_description: late subscribers receive the last message."""
+"""Quality of service of robot_description: late subscribers receive the last message."""
 
 _FILE = "bag.mcap"
 
 
 class BagWriter:
-    """A bag opened for writing, message by message in CDR; a context manager that closes it.
+    """Writer of an MCAP bag, and a context manager that closes it.
 
-    The same messages give the same bytes; the file is bag.mcap in any folder.
+    The same messages give the same bytes. The file is named bag.mcap in any folder.
 
     Parameters
     ----------
     path
         The folder of the bag, which must not exist yet.
     topics
-        Topic name to message type, such as ``sensor_msgs/msg/JointState``.
+        Topic names to message types, such as ``sensor_msgs/msg/JointState``.
     qos
-        Topic name to the offered profiles of its publishers; default: RELIABLE.
+        Topic names to the QoS profiles of their publishers; default: RELIABLE.
 
     Raises
     ------
@@ -160,28 +160,28 @@ class BagWriter:
             if kind not in types.fielddefs:
                 raise BagError(f"{path}: {topic}: message type {kind} is unknown. Cure: leave that topic out")
         try:
-            # Version 8 can be read by every distribution from Humble on, 9 only from Jazzy on.
+            # Humble and later read version 8; version 9 needs Jazzy.
             self._writer = Writer(Path(path), version=8, storage_plugin=StoragePlugin.MCAP)
             self._writer.open()
             storage = self._writer.storage
             assert isinstance(storage, McapWriter)
             storage.path = storage.path.rename(storage.path.with_name(_FILE))  # rosbags names it after the folder
         except (WriterError, OSError) as error:
-            raise BagError(f"{path}: cannot make the bag: {error}. Cure: name a folder that does not exist") from None
+            raise BagError(f"{path}: cannot create the bag: {error}. Cure: name another, new folder") from None
         self._connections: dict[str, Connection] = {}
         for topic, kind in topics.items():
             self.add_topic(topic, kind, (qos or {}).get(topic) or [RELIABLE])
 
     def add_topic(self, topic: str, kind: str, qos: Sequence[Qos]) -> None:
-        """Add a topic of a known type, with the offered profiles of its publishers."""
+        """Add a topic of a known type, with the QoS profiles of its publishers."""
         self._connections[topic] = self._writer.add_connection(
             topic, kind, typestore=message_types(), offered_qos_profiles=qos
         )
 
     def write(self, topic: str, nanoseconds: int, message: bytes) -> None:
-        """Add a serialized message that was received at ``nanoseconds`` (since 1970); BagError if the disk is full.
+        """Write a serialized message of a topic that was added; BagError if the disk is full.
 
-        Up to a megabyte of messages is buffered until ``flush``.
+        ``nanoseconds`` is its time of reception, since 1970. Up to a megabyte of messages is buffered until ``flush``.
         """
         self._unsaved += 1
         with self._saving():
@@ -200,7 +200,7 @@ class BagWriter:
             self._unsaved = 0
 
     def close(self) -> None:
-        """Finish the bag and write its index; BagError if the disk is full. A bag that failed is closed already."""
+        """Write the index and close the bag; BagError if the disk is full. No effect after a write error."""
         if self._writer.storage is not None:
             with self._saving():
                 self._writer.close()
@@ -215,7 +215,7 @@ class BagWriter:
                 self._writer.abort()
             raise BagError(
                 f"{self._path}: cannot write: {error.strerror}. Up to {self._unsaved} messages are lost; earlier "
-                "messages can be read. Cure: make room, then begin another bag"
+                "messages can be read. Cure: free disk space, then record to a new bag"
             ) from None
 
     def __enter__(self) -> BagWriter:

@@ -1,4 +1,4 @@
-"""robot_dynamics record, play, compare, report and view: bags recorded, played, compared, and shown in a browser."""
+"""Commands record, play, compare, report and view, for bags."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from robot_dynamics_ros.cli.processes import become_node, require_ros
 from robot_dynamics_ros.cli.robot_source import add_named_robot, add_robot, load_robot, named_robot
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.launching import SUFFIX
+from robot_dynamics_ros.model import RobotModel
 
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
 
 def add_record(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
-    parser.description = "Waits until every topic is there, then records each message, byte for byte, until Ctrl-C."
+    parser.description = "Wait until all topics exist, then record each message, byte for byte, until Ctrl-C."
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="BAG", help="folder of the new bag")
     parser.add_argument("topics", nargs="+", metavar="TOPIC")
 
@@ -36,50 +37,53 @@ def add_record(parser: argparse.ArgumentParser) -> None:
 def run_record(arguments: argparse.Namespace) -> None:
     """Become recorder_node; RobotDynamicsError if ROS 2 is not installed, or the bag's folder exists."""
     require_ros()
-    if os.path.lexists(arguments.output):  # the node checks it too, but later
-        raise RobotDynamicsError(f"{arguments.output}: it exists. Cure: name another folder")
+    if os.path.lexists(arguments.output):  # before the node starts
+        raise RobotDynamicsError(f"{arguments.output}: it exists already. Cure: name another folder")
     become_node("recorder_node", {"output": str(arguments.output), "topics": arguments.topics, "report": "line"})
 
 
 def add_play(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Publishes the messages of a bag, byte for byte, in the rhythm in which they arrived, and ends. "
-        "It plays what `ros2 bag play` does, and bags that are damaged or not finished besides."
+        "Publish the messages of a bag with their recorded timing, byte for byte, as `ros2 bag play` does. Damaged and "
+        "unfinished bags are played as far as they can be read."
     )
-    bag = add_bag(parser)
-    parser.add_argument("--rate", type=float, default=1.0, help="times faster than recorded (default: %(default)g)")
+    add_bag(parser, nargs="?")
+    parser.add_argument(
+        "--rate", type=float, default=1.0, help="playback rate, 2 is twice as fast (default: %(default)g)"
+    )
     parser.add_argument(
         "--topics",
         nargs="+",
         default=[],
-        action=_NamesThenBag,
+        action=_Names,
         metavar="TOPIC",
-        help="default: all whose message type is installed",
+        help="topics to publish (default: all whose message type is installed)",
     )
     parser.add_argument(
         "--wait-for",
         nargs="+",
         default=[],
-        action=_NamesThenBag,
+        action=_Names,
         metavar="NODE",
-        help="nodes that must listen before it begins",
+        help="nodes that must subscribe before playback starts",
     )
-    parser.set_defaults(bag_argument=bag)
+    parser.set_defaults(last_names=[], error=parser.error)
 
 
-class _NamesThenBag(argparse.Action):
-    """Names; the last of several is BAG where the command line has no other: argparse takes all that follow."""
+class _Names(argparse.Action):
+    """List of names, noted as the last one: if BAG follows the list, argparse takes it as a name."""
 
     def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: object = None) -> None:
-        setattr(namespace, self.dest, values)
-        namespace.last_names = values
-        namespace.bag_argument.required = len(values) < 2
+        namespace.last_names = [*getattr(namespace, self.dest), *values]
+        setattr(namespace, self.dest, namespace.last_names)
 
 
 def run_play(arguments: argparse.Namespace) -> None:
     """Become player_node; RobotDynamicsError if ROS 2 is not installed."""
     if arguments.bag is None:
+        if len(arguments.last_names) < 2:
+            arguments.error("the following arguments are required: BAG")
         arguments.bag = arguments.last_names.pop()
     parameters: dict[str, object] = {"input": str(arguments.bag), "rate": arguments.rate}
     parameters |= {"topics": arguments.topics} if arguments.topics else {}
@@ -90,20 +94,20 @@ def run_play(arguments: argparse.Namespace) -> None:
 def add_compare(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Compares two bags topic by topic and joint by joint, aligned by the stamps of the messages. Two "
-        "numbers agree where |a - b| <= atol + rtol |b|. Exit code 0: the bags match, 1: they differ, 2: they "
-        "cannot be compared."
+        "Compare two bags topic by topic and joint by joint; messages are paired by their stamps. Two numbers match "
+        "if |a - b| <= atol + rtol |b|. Exit code 0: the bags match, 1: they differ, 2: they cannot be compared."
     )
     for name in ("a", "b"):
         parser.add_argument(name, type=Path, metavar=name.upper(), help="a bag's folder, or one of its files")
-    parser.add_argument("--topics", nargs="+", metavar="TOPIC", help="what to compare (default: all)")
+    parser.add_argument(
+        "--topics", nargs="+", action="extend", metavar="TOPIC", help="topics to compare (default: all)"
+    )
     parser.add_argument("--atol", type=float, default=0.0, help="absolute tolerance, SI (default: %(default)g)")
     parser.add_argument("--rtol", type=float, default=0.0, help="relative tolerance (default: %(default)g)")
     parser.add_argument(
         "--common",
         action="store_true",
-        help="compare the topics and messages that both have, as with a live recording, which lacks some at its ends; "
-        "the others are counted",
+        help="compare only topics and messages that both bags have, as needed for live recordings; count the others",
     )
     add_rename(parser)
     add_output(parser, "--junit", metavar="FILE", help="write JUnit XML: a test case for each topic")
@@ -118,7 +122,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
         try:
             tolerances, rename = (arguments.atol, arguments.rtol), dict(arguments.rename)
             outcome = compare_bags(arguments.a, arguments.b, arguments.topics, *tolerances, rename, arguments.common)
-        except BagError as error:  # is in the JUnit file too, for CI
+        except BagError as error:  # written to the JUnit file, too
             outcome = error
         if arguments.junit is not None:
             write_junit(outcome, arguments.junit, time.monotonic() - begin, overwrite=arguments.overwrite)
@@ -127,8 +131,8 @@ def run_compare(arguments: argparse.Namespace) -> int:
     except RobotDynamicsError as error:
         print(f"robot_dynamics: {error}", file=sys.stderr)
         return _IMPOSSIBLE
-    except KeyboardInterrupt:  # not to be taken for a match
-        print("interrupted: nothing is known of the bags", file=sys.stderr)
+    except KeyboardInterrupt:  # must not look like a match
+        print("interrupted: the bags are not compared", file=sys.stderr)
         return _IMPOSSIBLE
     print(outcome)
     return _MATCH if outcome.matches else _DIFFERENT
@@ -167,12 +171,13 @@ def run_report(arguments: argparse.Namespace) -> None:
 def add_view(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Serves a page that shows the arm, the desired arm beside it, joint torques, joint forces and the "
-        "centre of mass: with a slider for each joint, from a bag, or live. It needs no ROS but for --live, and "
-        "no network. Without --host the page is available on this machine only; it has no password."
+        "Serves a page that shows the robot, its desired position, joint torques, joint forces and the centre of mass, "
+        "with a legend: at the positions of sliders, from bags with play, pause and a time slider, or live. Several "
+        "bags are shown side by side. It needs no ROS but for --live, and no network. Without --host the page is "
+        "available on this machine only; it has no password."
     )
     add_named_robot(parser)
-    parser.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
+    parser.add_argument("bags", nargs="*", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
     parser.add_argument("--live", action="store_true", help="show the topics joint_states and command_states")
     parser.add_argument("--namespace", default="", help="namespace of those topics, with --live")
     add_joint_states(parser)
@@ -190,9 +195,10 @@ def _port(text: str) -> int:
 def run_view(arguments: argparse.Namespace) -> None:
     """Serve the page until Ctrl-C; RobotDynamicsError for a robot or a bag that cannot be read."""
     # Slow to load: not for record and play.
+    from robot_dynamics_ros.view.bags import bag_labels, bag_view
     from robot_dynamics_ros.view.geometry import require_viewer
     from robot_dynamics_ros.view.motion import read_motion
-    from robot_dynamics_ros.view.viewer import pose_view, recording_view
+    from robot_dynamics_ros.view.viewer import pose_view
 
     require_viewer()
     if arguments.live:
@@ -200,24 +206,35 @@ def run_view(arguments: argparse.Namespace) -> None:
         return
     source, address = named_robot(arguments), (arguments.host, arguments.port)
     folder = Path(source.name).parent
-    if arguments.bag is None:
-        viewer, update = pose_view(source.model(gravity=arguments.gravity), source.text, folder, address)
+    if not arguments.bags:
+        model = source.model(gravity=arguments.gravity)
+        viewer, update = pose_view(model, source.text, folder, address)
     else:
-        model = load_robot(arguments, arguments.bag)
-        topic = joint_state_topic(arguments.bag, arguments.topic)
-        recording, notes = read_motion(arguments.bag, topic, model, dict(arguments.rename))
-        viewer, update = recording_view(model, source.text, folder, recording, address, notes)
-    for note in viewer.notes:
-        print(f"note: {note}", file=sys.stderr)
-    print(f"{viewer.url}  (Ctrl-C ends it)", flush=True)
-    try:
-        viewer.run(update)
-    finally:
-        viewer.close()
+        model = _common_model(arguments)
+        recordings = [
+            (label, read_motion(bag, joint_state_topic(bag, arguments.topic), model, dict(arguments.rename)))
+            for label, bag in zip(bag_labels(arguments.bags), arguments.bags, strict=True)
+        ]
+        viewer, update = bag_view(model, source.text, folder, recordings, address)
+    viewer.serve(update)
+
+
+def _common_model(arguments: argparse.Namespace) -> RobotModel:
+    """Return the model of the joints that the bags contain; RobotDynamicsError if they contain different ones."""
+    first, *others = arguments.bags
+    model = load_robot(arguments, first)
+    for bag in others:
+        joints = load_robot(arguments, bag).joint_names
+        if joints != model.joint_names:
+            raise RobotDynamicsError(
+                f"{bag}: its joints are {', '.join(joints)}, those of {first} are {', '.join(model.joint_names)}. "
+                "Cure: show these bags one at a time"
+            )
+    return model
 
 
 def _become_live(arguments: argparse.Namespace) -> None:
-    if arguments.bag is not None:
+    if arguments.bags:
         raise RobotDynamicsError("--live and a BAG: only one of them can be shown. Cure: leave one out")
     source = named_robot(arguments)
     if Path(source.name).suffix == SUFFIX:

@@ -39,9 +39,11 @@ def pair(text: str, form: str) -> tuple[str, str]:
     return name, value
 
 
-def add_bag(parser: argparse.ArgumentParser) -> argparse.Action:
-    """Add BAG, read as ``arguments.bag``."""
-    return parser.add_argument("bag", type=Path, metavar="BAG", help="a bag's folder, or a .mcap or .db3 file of it")
+def add_bag(parser: argparse.ArgumentParser, **options: Any) -> None:
+    """Add BAG, read as ``arguments.bag``, with ``options`` of ``add_argument``."""
+    parser.add_argument(
+        "bag", type=Path, metavar="BAG", help="a bag's folder, or a .mcap or .db3 file of it", **options
+    )
 
 
 def add_joint_states(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +60,7 @@ def add_rename(parser: argparse.ArgumentParser) -> None:
         "--rename",
         type=partial(pair, form="OLD=NEW"),
         nargs="+",
+        action="extend",
         default=[],
         metavar="OLD=NEW",
         help="replace joint names of the bag, or their prefixes, for example fer_=panda_",
@@ -75,26 +78,27 @@ def add_cutoff(parser: argparse.ArgumentParser) -> None:
 
 
 def add_effort(parser: argparse.ArgumentParser) -> None:
-    """Add --effort-delay, in s, and --drive-gains, see ``drive_gains``."""
+    """Add --effort-delay (s) and --drive-gains, which ``drive_gains`` reads."""
     parser.add_argument(
         "--effort-delay",
         type=float,
         default=0.0,
         metavar="SECONDS",
-        help="by which the effort is behind position and velocity; it is shifted by that (default: 0)",
+        help="delay of the effort relative to position and velocity, which is removed (default: 0)",
     )
     parser.add_argument(
         "--drive-gains",
         type=_gain,
         nargs="+",
+        action="extend",
         default=[],
         metavar="[JOINT=]GAIN",
-        help="Nm or N per recorded unit of effort, as of currents or before the gear: of a joint, or of all others",
+        help="Nm or N per recorded unit of effort, as for currents: of one joint, or of all others",
     )
 
 
 def drive_gains(arguments: argparse.Namespace, joint_names: Sequence[str]) -> dict[str, float]:
-    """Return the gain of each joint by --drive-gains, of those that it does not name only where it has one for all."""
+    """Return the gains of --drive-gains by joint; a gain without a joint applies to all others."""
     given = dict(arguments.drive_gains)
     if "" in given:
         common = given.pop("")

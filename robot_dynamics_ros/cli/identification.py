@@ -1,9 +1,10 @@
-"""robot_dynamics excite, torque and identify: from an exciting trajectory over recorded torques to a dynamics file."""
+"""Commands excite, torque and identify: exciting trajectories, recorded torques, identified dynamics files."""
 
 from __future__ import annotations
 
 import argparse
 import math
+import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,13 +16,13 @@ import yaml
 
 from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.cli.command_line import (
-    add_bag,
     add_cutoff,
     add_effort,
     add_joint_states,
     add_output,
     check_output,
     drive_gains,
+    joint_state_topic,
     read_series,
     table,
     wrapped,
@@ -47,6 +48,7 @@ from robot_dynamics_ros.identification.motion import (
 )
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.plain_yaml import load_yaml
+from robot_dynamics_ros.resources import find_resource
 
 _SAMPLES = 1000  # of an exciting trajectory, for the table
 _POINTS = 40.0  # of an exciting trajectory in each period of the highest harmonic
@@ -58,8 +60,8 @@ _LARGE_LOSS = 0.5
 def add_excite(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Finds a Fourier series for each joint, within the limits of position, velocity and effort, that "
-        "makes the condition number of the base regressor small, and writes it as parameters of trajectory_node. "
+        "Find a Fourier series for each joint, within the limits of position, velocity and effort, that "
+        "minimizes the condition number of the base regressor, and write it as parameters of trajectory_node. "
         "Collisions are not considered."
     )
     add_robot(parser)
@@ -81,12 +83,14 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
         help="largest acceleration, one for all or one for each joint (default: no limit)",
     )
     parser.add_argument("--restarts", type=int, default=3, help="random motions to start from (default: %(default)d)")
-    parser.add_argument("--seed", type=int, default=0, help="of these random motions (default: %(default)d)")
-    add_output(parser, "-o", "--output", default=Path("excitation.yaml"), help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random motions (default: %(default)d)")
+    add_output(
+        parser, "-o", "--output", default=Path("excitation.yaml"), help="the new parameter file (default: %(default)s)"
+    )
 
 
 def run_excite(arguments: argparse.Namespace) -> None:
-    """Write the trajectory; RobotDynamicsError for arguments out of range, and if no trajectory is found."""
+    """Write the trajectory. Raise RobotDynamicsError for arguments out of range, and if no trajectory is found."""
     if arguments.robot is None:
         raise RobotDynamicsError("no robot is given. Cure: --robot with the name of a shipped robot, or a URDF file")
     if arguments.cycles < 1 or arguments.seed < 0:
@@ -111,7 +115,7 @@ def run_excite(arguments: argparse.Namespace) -> None:
 
 
 def _write_trajectory(excitation: Excitation, limits: ExcitationLimits, arguments: argparse.Namespace) -> None:
-    """Write parameters of trajectory_node; RobotDynamicsError if the file cannot be written."""
+    """Write parameters of trajectory_node. Raise RobotDynamicsError if the file cannot be written."""
     first = excitation.samples(1)[0][0]
     trajectory = {
         "kind": "fourier",
@@ -133,7 +137,7 @@ def _write_trajectory(excitation: Excitation, limits: ExcitationLimits, argument
 
 
 def _limits_table(model: RobotModel, limits: ExcitationLimits, excitation: Excitation) -> str:
-    """Return a table with the largest values of each joint, and its limits, margin included."""
+    """Return a table with the largest values of each joint and its limits reduced by the margin."""
     q, qd, qdd = excitation.samples(_SAMPLES)
     tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
     bounded = ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
@@ -149,12 +153,18 @@ def _limits_table(model: RobotModel, limits: ExcitationLimits, excitation: Excit
 def add_torque(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Computes the model's joint torque along a recorded motion, split into inertia, velocity terms, "
-        "gravity and friction, compares it with the measured effort, and reports probable causes where the two "
+        "Compute the model's joint torque along a recorded motion, split into inertia, velocity terms, "
+        "gravity and friction, compare it with the measured effort, and report probable causes where the two "
         "differ: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction of "
         "gravity, signs, order, units, a delay of the effort."
     )
-    add_bag(parser)
+    recording = parser.add_mutually_exclusive_group(required=True)
+    recording.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
+    recording.add_argument(
+        "--example",
+        action="store_true",
+        help="read an installed recording of a real Panda instead; default robot: a Panda with its hand",
+    )
     add_joint_states(parser)
     add_robot(parser)
     add_cutoff(parser)
@@ -164,6 +174,8 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
 
 def run_torque(arguments: argparse.Namespace) -> None:
     """Print the table and the hints; RobotDynamicsError for a bag or a robot that cannot be read or does not fit."""
+    if arguments.example:
+        _use_example(arguments)
     check_output(arguments, arguments.output)
     series = read_series(arguments.bag, arguments)
     model = load_robot(arguments, arguments.bag)
@@ -184,11 +196,28 @@ def run_torque(arguments: argparse.Namespace) -> None:
                 "needs samples on both sides"
             )
         )
-    print(f"\n{_torque_table(model, analysis)}\n")
+    topic = joint_state_topic(arguments.bag, arguments.topic)
+    effort = "commanded" if topic.endswith("/command_states") else "measured"
+    if effort == "commanded":
+        print(f"note: {topic}: the motion is the desired one, the effort is commanded, not measured")
+    print(f"\n{_torque_table(model, analysis, effort)}\n")
     for cause in causes:
         print(wrapped(f"hint: {cause}"))
     if not causes:
-        print("hints: none; no likely cause explains what the model leaves over")
+        print("hints: none; no likely cause explains the residual")
+
+
+def _use_example(arguments: argparse.Namespace) -> None:
+    """Set BAG to the installed recording, and --rename, --robot and --dynamics where they are not given."""
+    arguments.bag = find_resource("recordings", "panda_exciting_trajectory.mcap")
+    arguments.rename = arguments.rename or [("fer_", "panda_")]
+    if arguments.robot is None:
+        arguments.robot = "panda"
+        arguments.dynamics = arguments.dynamics or str(find_resource("config", "panda_hand.dynamics.yaml"))
+    dynamics = ["--dynamics", arguments.dynamics] if arguments.dynamics else []
+    renamed = [f"{old}={new}" for old, new in arguments.rename]
+    words = ["torque", str(arguments.bag), "--robot", arguments.robot, *dynamics, "--rename", *renamed]
+    print(f"example: a recording of a real Panda. The same command:\nrobot_dynamics {shlex.join(words)}\n")
 
 
 def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:
@@ -199,19 +228,19 @@ def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespac
     )
 
 
-def _torque_table(model: RobotModel, analysis: TorqueAnalysis) -> str:
-    """Return a table with a row for each joint: RMS of effort, its parts and the error; mean error; explained share."""
+def _torque_table(model: RobotModel, analysis: TorqueAnalysis, effort: str) -> str:
+    """Return a table with a row for each joint: RMS of effort, terms and error, mean error, explained variance."""
     columns = [root_mean_square(values) for values in _parts(analysis)]
     rows = []
     for j, name in enumerate(model.joint_names):
         unit = "N" if name in model.prismatic_joints else "Nm"
         explained = "-" if np.isnan(analysis.explained[j]) else f"{100 * analysis.explained[j]:.2f} %"
         rows.append([name, unit, *(f"{column[j]:.3f}" for column in (*columns, analysis.bias)), explained])
-    return table(["RMS of", "", *_PARTS[:-1], "error", "bias", "explained"], rows)
+    return table(["RMS of", "", effort, *_PARTS[1:-1], "error", "bias", "explained"], rows)
 
 
 def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:
-    """Write time (s) and, for each joint, motion (SI units), measured torque, its parts and the residual (Nm or N)."""
+    """Write time (s) and, for each joint, motion (SI units), measured torque, model terms and residual (Nm or N)."""
     motion = analysis.motion
     fields = (motion.q, motion.qd, motion.qdd, *_parts(analysis))
     columns = np.column_stack([motion.time, np.stack(fields, axis=2).reshape(len(motion.time), -1)])
@@ -231,8 +260,8 @@ def _parts(analysis: TorqueAnalysis) -> list[Any]:
 def add_identify(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Finds the inertial parameters, rotor inertias and friction that explain the measured effort of "
-        "recorded motions, tests them on the last part of each recording, or on other recordings, and writes them as a "
+        "Identify the inertial parameters, rotor inertias and friction that explain the measured effort of "
+        "recorded motions, test them on the last part of each recording, or on other recordings, and write them as a "
         "dynamics file."
     )
     parser.add_argument("bags", type=Path, nargs="+", metavar="BAG", help="a bag's folder, or a .mcap or .db3 file")
@@ -245,7 +274,7 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.33,
         metavar="SHARE",
-        help="last share of each bag that only tests the result (default: %(default)g; 0: none)",
+        help="share at the end of each bag that tests the result and is not fitted (default: %(default)g; 0: none)",
     )
     tested.add_argument(
         "--test",
@@ -253,22 +282,22 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="BAG",
-        help="a bag that only tests the result, instead of a share of each bag; may be given several times",
+        help="bag that tests the result and is not fitted, instead of a share of each bag; may be repeated",
     )
     parser.add_argument(
         "--friction",
         choices=FRICTION_KINDS,
         default=FRICTION_KINDS[0],
-        help="friction to identify; auto: viscous and Coulomb friction, with Stribeck's effect or as a sigmoid for the "
-        "joints in which that reduces the error in parts of the recording that are left out; keep: none, the model's "
-        "own is right (default: %(default)s)",
+        help="friction to identify; auto: viscous and Coulomb friction, with the Stribeck effect or as a sigmoid for "
+        "joints in which cross-validation favours it; none: no friction; keep: the model's, unchanged (default: "
+        "%(default)s)",
     )
     add_cutoff(parser)
     add_effort(parser)
 
 
 def run_identify(arguments: argparse.Namespace) -> None:
-    """Write the file, print its quality; RobotDynamicsError for bags or robots that cannot be read or do not fit."""
+    """Write the file and print its quality. Raise RobotDynamicsError for unusable bags, robots and arguments."""
     if not 0.0 <= arguments.holdout <= _MAX_HOLDOUT:
         raise RobotDynamicsError(
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"
@@ -276,17 +305,16 @@ def run_identify(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     first = arguments.bags[0]
     model = load_robot(arguments, first)
-    # Recordings are long: one at a time is in memory.
+    # Long recordings: only one unfiltered series is in memory at a time.
     used = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
     tested = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.test]
-    where = ", ".join(str(bag) for bag in arguments.test)
+    test_data = ", ".join(str(bag) for bag in arguments.test)
     if not tested and arguments.holdout > 0.0:
         ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in used]
         tested = [motion.part(slice(end, None)) for motion, end in zip(used, ends, strict=True)]
         used = [motion.part(slice(end)) for motion, end in zip(used, ends, strict=True)]
-        where = f"the last {100 * arguments.holdout:.0f} % of each bag"
+        test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
-    # The model under test is read from the written file, which is made of the bags' own data.
     source = recorded_robot(arguments, first)
     report = _report(arguments, identification, used[0].smoothing)
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
@@ -298,12 +326,12 @@ def run_identify(arguments: argparse.Namespace) -> None:
         print(line)
     if tested:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the prior model has caused them already
+            warnings.simplefilter("ignore")  # the prior model has issued them already
             identified = replace(source, dynamics=str(arguments.output)).part(
                 model.joint_names, gravity=arguments.gravity or source.gravity or None
             )
         motion = _joined(tested)
-        print("\n" + wrapped(f"held out: {where}, {len(motion.time)} samples"))
+        print("\n" + wrapped(f"held out: {test_data}, {len(motion.time)} samples"))
         print(_holdout_table(analyse_torque(model, motion), analyse_torque(identified, motion)))
     print(f"\ndynamics file: {arguments.output}")
 
@@ -327,16 +355,14 @@ def _report(arguments: argparse.Namespace, identification: Identification, smoot
         f"unconstrained least squares; weight of the prior model {identification.weight:g}",
     ]
     if identification.loss > _LARGE_LOSS:
-        lines.append(
-            "hint: such a loss means that no robot produces these torques; run robot_dynamics torque for causes"
-        )
+        lines.append("hint: no physical robot produces these torques; run robot_dynamics torque for probable causes")
     if estimate.unseen:
         lines.append(
             f"the motion does not excite {', '.join(estimate.unseen)}: these have the values of the prior model"
         )
     link = identification.parameterization.model.payload_link
     if link is not None:
-        lines.append(f"the payload on {link} is taken as known: it stays in the file, and the link is without it")
+        lines.append(f"the payload on {link} is assumed known: it remains in the file, and the link excludes it")
     return [wrapped(line) for line in lines]
 
 
@@ -346,13 +372,13 @@ def _friction(identification: Identification, kind: str) -> str:
         return kind
     parameterization = identification.parameterization
     shapes = dict(zip(parameterization.model.moving_joints, parameterization.shapes, strict=True))
-    more = [f"{name} with Stribeck's effect" for name, shape in shapes.items() if shape.stribeck_velocity]
+    more = [f"{name} with the Stribeck effect" for name, shape in shapes.items() if shape.stribeck_velocity]
     more += [f"{name} as a sigmoid" for name, shape in shapes.items() if shape.sigmoid_slope]
     return ", ".join(["viscous and Coulomb", *more])
 
 
 def _impossible(identification: Identification) -> list[str]:
-    """Return a warning for each base parameter whose estimate no robot can have."""
+    """Return a warning for each base parameter whose estimate is physically impossible."""
     estimate = identification.estimate
     columns = zip(estimate.base.names, estimate.values, estimate.deviations, identification.base_values, strict=True)
     return [
@@ -372,13 +398,13 @@ def _comments(identification: Identification, report: Sequence[str]) -> list[str
         "Made by robot_dynamics identify.",
         *report,
         wrapped(f"RMS residual of the base parameters in N m or N: {residuals}"),
-        "Links that are fixed to another link count with it: they have mass 0 here.",
+        "Links that are fixed to another link are merged into it: they have mass 0 here.",
     ]
     return "\n".join(lines).splitlines()
 
 
 def _parameter_table(identification: Identification) -> str:
-    """Return a row for each base parameter: least squares, standard deviation, value in the file."""
+    """Return a table with a row for each base parameter: estimate, standard deviation, value in the file."""
     estimate = identification.estimate
     rows = [f"{'estimate':>11}{'std. dev.':>11}{'%':>8}{'in the file':>13}  base parameter (SI units)"]
     columns = (estimate.values, estimate.deviations, identification.base_values, estimate.base.names)
@@ -390,7 +416,7 @@ def _parameter_table(identification: Identification) -> str:
 
 
 def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis) -> str:
-    """Return RMS of effort and error (Nm or N) and explained share of each joint, before and after; and a verdict."""
+    """Return a table of RMS effort and error (Nm or N) and explained variance of each joint, and its conclusion."""
     names, rows = before.motion.joint_names, []
     columns = (root_mean_square(before.motion.tau), before.rms, after.rms, before.explained, after.explained)
     for name, *errors, old, new in zip(names, *columns, strict=True):

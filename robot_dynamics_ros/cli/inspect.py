@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -30,8 +31,8 @@ _UNLIMITED = (np.pi, 1.0)  # half range of revolute (rad) and prismatic (m) join
 _GRID = 73  # steps of 5 degrees in a whole turn, which resolve the maximum of a cosine to 0.1 %
 _SWEEPS = 2
 _SINGULAR = 1e15
-_TORQUE_ROUNDING = 1e-12  # relative to the largest torque of all joints
-_ROUNDING = 1e-14  # smaller values are printed as 0
+_ROUNDING = 1e-12  # relative to the largest element of a vector or matrix; smaller ones are rounding errors
+_TINY = 1e-14  # smaller values are printed as 0
 _MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen
 _COLUMNS = {
     "viscous": layout.VISCOUS,
@@ -101,7 +102,23 @@ def run_inspect(arguments: argparse.Namespace) -> None:
         )
     messages = [str(warning.message) for warning in caught]
     facts = _collect(source, model, q, dict.fromkeys(others, 0.0) | locked, messages, arguments.equations)
-    print(json.dumps(facts, indent=2, allow_nan=False) if arguments.json else "\n\n".join(_sections(facts)))
+    if arguments.json:
+        print(json.dumps(facts, indent=2, allow_nan=False))
+        return
+    sections = [*_sections(facts)]
+    if arguments.joints is None:
+        sections.append(f"next: {_command('view', arguments)}\n      {_command('simulate', arguments)}")
+    print("\n\n".join(sections))
+
+
+def _command(name: str, arguments: argparse.Namespace) -> str:
+    """Return another command for the same robot."""
+    words = ["robot_dynamics", name, arguments.robot]
+    if arguments.dynamics is not None:
+        words += ["--dynamics", arguments.dynamics]
+    if arguments.xacro_arg:
+        words += ["--xacro-arg", *map(":=".join, arguments.xacro_arg)]
+    return shlex.join(words)
 
 
 def _collect(
@@ -220,7 +237,7 @@ def _over_range(model: RobotModel) -> Facts:
     upper = np.where(np.isfinite(model.position_upper), model.position_upper, reach)
     q = np.random.default_rng(_SEED).uniform(lower, upper, (_SAMPLES, model.n))
     condition = _condition(model.mass_matrix(q))
-    columns = (model.joint_names, *_worst_gravity(model, lower, upper, q), model.effort_limits)
+    columns = (model.joint_names, *_largest_gravity(model, lower, upper, q), model.effort_limits)
     return {
         "samples": _SAMPLES,
         "seed": _SEED,
@@ -239,8 +256,8 @@ def _over_range(model: RobotModel) -> Facts:
     }
 
 
-def _worst_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) -> tuple[Array, Array]:
-    """Return for each joint the position of its largest gravity torque, rows of (n, n), and this torque (n,).
+def _largest_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) -> tuple[Array, Array]:
+    """Return for each joint the positions at its largest gravity torque, rows of (n, n), and this torque (n,).
 
     Coordinate search from the best of the samples q (samples, n), because in many dimensions no sample is near the
     maximum.
@@ -248,17 +265,20 @@ def _worst_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) -> t
     each = np.arange(model.n)
     torques = model.gravity_torque(q)
     best = np.abs(torques).argmax(axis=0)
-    where, torque = q[best], torques[best, each]
+    positions, torque = q[best], torques[best, each]
     for i in np.tile(each, _SWEEPS):
-        tried = np.repeat(where[:, None, :], _GRID, axis=1)
+        tried = np.repeat(positions[:, None, :], _GRID, axis=1)
         tried[:, :, i] = np.linspace(lower[i], upper[i], _GRID)
         torques = model.gravity_torque(tried)[each, :, each]
         best = np.abs(torques).argmax(axis=1)
         better = np.abs(torques[each, best]) > np.abs(torque)
-        where[better] = tried[each, best][better]
+        positions[better] = tried[each, best][better]
         torque = np.where(better, torques[each, best], torque)
-    noise = _TORQUE_ROUNDING * np.abs(torque).max(initial=0.0)
-    return where, np.where(np.abs(torque) > noise, torque, 0.0)
+    return positions, _without_rounding(torque)
+
+
+def _without_rounding(values: Array) -> Array:
+    return np.where(np.abs(values) > _ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
 
 
 def _condition(matrix: Array) -> Array:
@@ -301,22 +321,25 @@ def _sections(facts: Facts) -> Iterator[str]:
     yield _summary(facts)
     yield _table(["joint", "kind", "lower", "upper", "velocity", "effort"], facts["joints"])
     axes = ["x", "y", "z", "ixx", "ixy", "ixz", "iyy", "iyz", "izz"]
-    yield _table(["body", "moved by", "mass", *axes], facts["bodies"])
+    title = "moving links, with the links fixed to them: centre of mass, and inertia about it, in link axes"
+    yield f"{title}\n{_table(['link', 'joint', 'mass', *axes], facts['bodies'])}"
     friction = [entry for entry in facts["friction"] if entry["joint"] not in facts["joints_without_friction"]]
     if friction:
-        yield _table(["friction of", "viscous", "coulomb", "negative", "static", "ripple", "sigmoid"], friction)
+        terms = [term for term in _COLUMNS if any(entry[term] for entry in friction)]
+        rows = [[entry["joint"], *(entry[term] for term in terms)] for entry in friction]
+        yield _table(["friction of", *(term.removeprefix("coulomb_") for term in terms)], rows)
     if facts["rotors"]:
         rotors = [{**rotor, "carrier": rotor["carrier"] or "base or none"} for rotor in facts["rotors"]]
         yield _table(["rotor", "on", "inertia", "reflected", "rate"], rotors)
     if constraints := _constraints(facts):
         yield "\n".join(constraints)
-    count = facts["parameters"]
-    yield (
-        f"parameters: the torque depends on {count['base']} base parameters, combinations of {count['effective']} of "
-        f"{count['inertial']} inertial ones"
-    )
     yield _at_state(facts)
     yield _range_text(facts)
+    count = facts["parameters"]
+    yield (
+        f"identification: {count['base']} base parameters, combinations of {count['effective']} of the "
+        f"{count['inertial']} inertial parameters"
+    )
     if facts["equations"] is not None:
         yield from _equations(facts)
     notes = [
@@ -333,7 +356,7 @@ def _summary(facts: Facts) -> str:
     ]
     if facts["locked"]:
         lines.append(wrapped(f"locked: {', '.join(f'{name} {value:g}' for name, value in facts['locked'].items())}"))
-    lines.append("rad or m, Nm or N, kg, kg m^2; inertias about the centre of mass, in link axes; - is no limit")
+    lines.append("units: rad or m, Nm or N, kg, kg m^2; - is no limit")
     return "\n".join(lines)
 
 
@@ -350,14 +373,17 @@ def _constraints(facts: Facts) -> list[str]:
 
 def _at_state(facts: Facts) -> str:
     pose, whole = facts["pose"], len(facts["joints"]) <= _MAX_COLUMNS
-    columns = (facts["joints"], pose["position"], pose["gravity"], pose["gravity_percent"], pose["mass_matrix"])
+    torques, matrix = (_without_rounding(np.array(pose[key])) for key in ("gravity", "mass_matrix"))
+    columns = (facts["joints"], pose["position"], torques, pose["gravity_percent"], matrix.tolist())
     rows = [
         [joint["name"], q, torque, _percent(share), row if whole else row[i]]
         for i, (joint, q, torque, share, row) in enumerate(zip(*columns, strict=True))
     ]
     condition = pose["condition"]
     last = "M is singular" if condition is None else f"condition number of M: {condition:.4g}"
-    return f"{_table(['at', 'q', 'gravity', 'of limit', 'M' if whole else 'diagonal of M'], rows)}\n{last}"
+    title = "gravity torque, its share of the effort limit, and the mass matrix M, at the state q"
+    header = ["joint", "q", "gravity", "of limit", "M" if whole else "diagonal of M"]
+    return f"{title}\n{_table(header, rows)}\n{last}"
 
 
 def _range_text(facts: Facts) -> str:
@@ -373,10 +399,10 @@ def _range_text(facts: Facts) -> str:
     table_text = _table(["most gravity", "torque", "of limit", *(["at q"] if whole else [])], rows)
     range_text = wrapped(f"condition number of M: smallest {least}, median {median}, largest {most}{at}")
     source = (
-        f"by {extremes['samples']} random states (seed {extremes['seed']}) between the position limits, or +-pi "
-        "and +-1 m; gravity's further improved joint by joint"
+        f"from {extremes['samples']} random states (seed {extremes['seed']}) within the position limits, +-pi or +-1 m "
+        "where there are none; the gravity torque is then maximized joint by joint"
     )
-    return f"{table_text}\n{range_text}\n{wrapped(source)}"
+    return f"largest gravity torque of each joint in its range\n{table_text}\n{range_text}\n{wrapped(source)}"
 
 
 def _equations(facts: Facts) -> Iterator[str]:
@@ -409,7 +435,7 @@ def _cells(values: Iterable[Any]) -> list[str]:
         elif value is None:
             cells.append("-")
         else:
-            cells.append(f"{value:.4g}" if abs(value) > _ROUNDING else "0")
+            cells.append(f"{value:.4g}" if abs(value) > _TINY else "0")
     return cells
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.background import exit_process, wait_explained
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean
 
 COMMANDS = {
     "demo": ("demo", "compare control laws on a simulated arm", "--robot panda"),
@@ -20,12 +22,12 @@ COMMANDS = {
         "print a robot's model: joints, limits, masses, friction, equations",
         "planar_2r --state 0 0.5",
     ),
-    "simulate": ("simulate", "simulate controller and arm in one process, without ROS", "panda --law pd -o run"),
+    "simulate": ("simulate", "simulate controller and arm in one process, without ROS", "panda --law pd -o my_bag"),
     "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
     "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),
-    "compare": ("bags", "compare two bags, message by message", "my_bag replayed --atol 1e-9"),
+    "compare": ("bags", "compare two bags, message by message", "my_bag replayed --common"),
     "report": ("bags", "write a bag as an HTML page: tracking, torque, timing, faults", "my_bag -o report.html"),
-    "view": ("bags", "show a robot in a browser: a pose, a recording, or live", "panda my_bag"),
+    "view": ("bags", "show a robot in a browser: a pose, recordings, or live", "panda my_bag"),
     "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
     "excite": ("identification", "compute an exciting trajectory for identification", "--robot panda -o excite.yaml"),
     "play": ("bags", "publish the messages of a bag with their recorded timing", "my_bag --rate 2"),
@@ -37,10 +39,20 @@ COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand and return its exit code; an error of this package is one line on stderr and exit code 1."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for the words that can follow
+        import argcomplete
+
+        argcomplete.autocomplete(command_parser(_command(os.environ["COMP_LINE"].split())))
     line = sys.argv[1:] if argv is None else argv
-    chosen = next((word for word in line if word in COMMANDS), "")
     with wait_explained("importing libraries: some seconds at the first start after an installation"):
-        parser = command_parser(chosen)
+        parser = command_parser(_command(line))
+    if not line:
+        parser.print_help()
+        return 0
+    if line[0] not in COMMANDS and not line[0].startswith("-"):
+        parser.error(
+            f"unknown command {line[0]!r}. Cure: give one of {', '.join(COMMANDS)}{did_you_mean(line[0], COMMANDS)}"
+        )
     arguments = parser.parse_args(line)
     warnings.formatwarning = lambda message, *_: f"warning: {message}\n"  # without file and line
     # SIGTERM raises KeyboardInterrupt too, so that child processes are ended.
@@ -60,9 +72,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         exit_process(128 + signal.SIGPIPE)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Parser whose errors have a cure: options with several values take the positional arguments that follow them."""
+
+    def error(self, message: str) -> NoReturn:
+        if "Cure: " not in message:
+            message += f". Cure: write positional arguments before options; see {self.prog} --help"
+        super().error(message)
+
+
 def command_parser(chosen: str) -> argparse.ArgumentParser:
     """Return the parser; only the chosen subcommand has its arguments, so that only its module is imported."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="robot_dynamics", description="Robot models, simulation, bags and identification from the command line."
     )
     parser.add_argument("--version", action="version", version=__version__)
@@ -74,6 +95,10 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
             getattr(module, f"add_{suffix}")(command)
             command.set_defaults(run=getattr(module, f"run_{suffix}"))
     return parser
+
+
+def _command(words: Sequence[str]) -> str:
+    return next((word for word in words if word in COMMANDS), "")
 
 
 if __name__ == "__main__":

@@ -38,9 +38,9 @@ _TOPICS = (*INPUTS, "command_states")
 def add_replay(parser: argparse.ArgumentParser) -> None:
     """Declare description and arguments."""
     parser.description = (
-        "Feeds joint states and trajectories of a bag to the controller of computed_torque_node, without "
-        "ROS and as fast as it can, and writes command_states and faults (/diagnostics) to a new bag, with the "
-        "recording's own time. The same input gives the same bytes."
+        "Run the controller of computed_torque_node on the joint states and trajectories of a bag, without ROS and as "
+        "fast as possible, and write command_states and faults (/diagnostics) to a new bag, with the times of the "
+        "recording. The same input gives the same bytes."
     )
     add_bag(parser)
     add_output(parser, "-o", "--output", required=True, metavar="BAG", help="folder of the new bag")
@@ -48,16 +48,17 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="the controller's parameter file (default: the parameters that the bag carries, else every default)",
+        help="the controller's parameter file (default: the parameters in the bag, else the defaults)",
     )
     add_robot(parser)
     parser.add_argument(
         "--topic",
         type=_topic,
         nargs="+",
+        action="extend",
         default=[],
         metavar="NAME=TOPIC",
-        help=f"the bag's topics for {', '.join(INPUTS)} and command_states (default: the only one of that name)",
+        help=f"the bag's topics for {', '.join(INPUTS)} and command_states (default: the only topic of that name)",
     )
     add_rename(parser)
 
@@ -71,7 +72,7 @@ def _topic(text: str) -> tuple[str, str]:
 
 
 def run_replay(arguments: argparse.Namespace) -> None:
-    """Replay, and print a summary; RobotDynamicsError for a bag, a robot or parameters that cannot be used."""
+    """Replay and print a summary; RobotDynamicsError for an unusable bag, robot or parameter."""
     check_output(arguments, arguments.output, bag=True)
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as reader:

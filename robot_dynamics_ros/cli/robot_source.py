@@ -1,26 +1,36 @@
-"""Robots of commands: shipped with this package, from a URDF or xacro file, or recorded in a bag."""
+"""Robots of commands: shipped with this package, a URDF or xacro file, of robot_descriptions, or recorded in a bag."""
 
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.bags import read_configuration, read_description, read_joint_names
 from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
-from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
 from robot_dynamics_ros.launching import SUFFIX, expand_xacro
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf, share_directory
+from robot_dynamics_ros.resources import (
+    named_dynamics_file,
+    robot_dynamics_file,
+    robot_names,
+    robot_urdf,
+    share_directory,
+)
 
-_ROBOTS = f"one of {', '.join(robot_names())}, or a URDF or xacro file"
+_ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of robot_descriptions"
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
 
 
@@ -102,6 +112,7 @@ class RobotSource:
         if unknown := [name for name in joints if name not in names]:
             raise RobotDynamicsError(
                 f"{self.name}: no movable joint {', '.join(unknown)}. Cure: give --joints from {' '.join(names)}"
+                + did_you_mean(unknown[0], names)
             )
         others = [name for name in names if name not in joints and name not in locked]
         if others and note:
@@ -116,21 +127,35 @@ def _note_published(text: str) -> None:
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """Add --robot (default: the robot of the bag) and options for its files, which ``recorded_robot`` uses."""
-    parser.add_argument("--robot", metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot in the bag)")
+    _add(parser, "--robot", metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot in the bag)")
     _add_robot_files(parser)
 
 
 def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add the argument ROBOT, with ``options`` of ``add_argument``, and options for its files, for ``named_robot``."""
-    parser.add_argument("robot", metavar="ROBOT|URDF", help=_ROBOTS, **options)
+    _add(parser, "robot", metavar="ROBOT|URDF", help=_ROBOTS, **options)
     _add_robot_files(parser)
+
+
+def _add(parser: argparse.ArgumentParser, name: str, **options: Any) -> None:
+    action = parser.add_argument(name, **options)
+    action.completer = _completions  # type: ignore[attr-defined]  # argcomplete asks it
+
+
+def _completions(prefix: str, **_: Any) -> list[str]:
+    """Return the names and files that complete a robot argument in a shell."""
+    files = import_module("argcomplete").FilesCompleter()(prefix)
+    known = [*(name for name in robot_names() if name.startswith(prefix)), *files]
+    return known or [name for name, has_urdf in _described().items() if has_urdf and name.startswith(prefix)]
 
 
 def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dynamics",
+        type=dynamics_file,
         metavar="FILE",
-        help='dynamics file (default: that of the bag or of the robot NAME; "none": no dynamics file)',
+        help="dynamics file, or the name of an installed one such as panda_coulomb (default: that of the bag or of the "
+        'robot NAME; "none": no dynamics file)',
     )
     parser.add_argument(
         "--gravity",
@@ -143,14 +168,20 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
         "--xacro-arg",
         type=partial(pair, form="NAME:=VALUE"),
         nargs="+",
+        action="extend",
         default=[],
         metavar="NAME:=VALUE",
         help="arguments of a xacro file; needs xacro",
     )
 
 
+def dynamics_file(text: str) -> str:
+    """Return ``text``, or the path of the installed dynamics file if it is the name of one and no file is called so."""
+    return text if os.path.exists(text) else str(named_dynamics_file(text) or text)
+
+
 def named_robot(arguments: argparse.Namespace) -> RobotSource:
-    """Read the robot of the argument ROBOT: shipped with this package, or a URDF or xacro file.
+    """Read the robot of the argument ROBOT: shipped with this package, else a file, else of robot_descriptions.
 
     --dynamics is the path of a dynamics file, or "none"; a shipped robot has its own by default. Raises
     RobotDynamicsError for files that cannot be read.
@@ -161,17 +192,61 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
         path = robot_urdf(name)
         if dynamics is None and (own := robot_dynamics_file(name)) is not None:
             dynamics = str(own)
+    elif not os.path.exists(name):  # unlike Path.exists, False for a name that is too long
+        path = _described_urdf(name)
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise RobotDynamicsError(
-            f"{name}: {error.strerror}. Cure: give a URDF or xacro file, or one of {', '.join(robot_names())}"
-        ) from None
+        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: give {_ROBOTS}") from None
     if path.suffix == SUFFIX:
         text = expand_xacro(path, xacro_arguments)
     elif xacro_arguments:
         raise RobotDynamicsError(f"{name}: it is not a {SUFFIX} file. Cure: remove --xacro-arg")
     return RobotSource(str(path), text, None if dynamics == "none" else dynamics)
+
+
+def _described() -> dict[str, bool]:
+    """Return the names of the package robot_descriptions, True if they have a URDF; empty if it is not installed."""
+    try:
+        table = import_module("robot_descriptions").DESCRIPTIONS
+    except ImportError:
+        return {}
+    return {name: description.has_urdf for name, description in table.items()}
+
+
+def _described_urdf(name: str) -> Path:
+    """Return the URDF of a robot of robot_descriptions, which clones the repository of the robot at its first use.
+
+    Raises RobotDynamicsError for an unknown name, and if the repository cannot be cloned or its xacro file expanded.
+    """
+    described = _described()
+    if not described.get(name):
+        raise RobotDynamicsError(_unknown(name, described))
+    print(f"note: {name} is from robot_descriptions, which downloads it at the first use", file=sys.stderr)
+    output = io.StringIO()
+    try:
+        with redirect_stdout(output), redirect_stderr(output):
+            import_module("robot_descriptions.__main__").main(["pull", name])
+    except Exception as error:  # the errors of git, xacro, the network and the file system
+        raise RobotDynamicsError(
+            f"{name}: robot_descriptions: {' '.join(str(error).split())}. Cure: connect to the network for the first "
+            f"use, and see python -m robot_descriptions pull {name}"
+        ) from None
+    return Path(output.getvalue().splitlines()[-1])  # earlier lines are the progress of the download
+
+
+def _unknown(name: str, described: Mapping[str, bool]) -> str:
+    """Return the error of a robot argument that is neither a file nor a known name with a URDF."""
+    path, known = Path(name), [*robot_names(), *(other for other, has_urdf in described.items() if has_urdf)]
+    if path.suffix:
+        return f"{name}: no such file. Cure: correct the path" + did_you_mean(
+            name, map(str, path.parent.glob(f"*{path.suffix}"))
+        )
+    problem = "robot_descriptions has no URDF of it" if name in described else "neither a known robot nor a file"
+    cure = f"give {_ROBOTS}"
+    if name.endswith("_description") and not described:
+        cure += ", which is not installed: pip install 'robot_dynamics_ros[robots]'"
+    return f"{name}: {problem}. Cure: {cure}{did_you_mean(name, known)}"
 
 
 def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = None) -> RobotSource:
@@ -194,8 +269,8 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
     description = read_description(bag)
     if description is None:
         raise RobotDynamicsError(
-            f"{bag}: it contains no robot (robot_description or ~/configuration). Cure: give --robot with one of "
-            f"{', '.join(robot_names())}, or a URDF"
+            f"{bag}: it contains no robot (robot_description or ~/configuration). Cure: record robot_description, or "
+            f"give --robot with {_ROBOTS}"
         )
     return RobotSource(f"{bag}: robot_description", description, dynamics)
 

@@ -27,10 +27,11 @@ _ALGORITHMS = {
 def customised_kernel(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
     """Return the single-state kernel of an algorithm for one robot, or None if it cannot be traced.
 
-    See ``source.function_source`` for its arguments, which are C-contiguous float64 arrays. The results equal those of
-    the general kernel bit for bit, except for the sign of a zero and for products of zero with infinity or NaN. Robots
-    that differ only in the inertial parameters of their bodies share a kernel. Without numba the same source runs as
-    plain Python.
+    ``topology`` and ``parameters`` are the model arrays (see kernels/layout). The kernel is a function (parameters, q,
+    ..., result) -> status, see ``source.function_source``; arguments are C-contiguous float64 arrays. The results equal
+    those of the general kernel bit for bit, except for the sign of a zero and for products of zero with infinity or
+    NaN. Robots that differ only in the inertial parameters of their bodies share a kernel. Without numba the same
+    source runs as plain Python.
     """
     program = trace_algorithm(algorithm, topology, parameters)
     return None if program is None else _generated(function_source(program), algorithm.name)
@@ -39,8 +40,9 @@ def customised_kernel(algorithm: Algorithm, topology: IntArray, parameters: Arra
 def customised_batch(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
     """Return the batched kernel of an algorithm for one robot, or None if it cannot be traced.
 
-    See ``source.batch_source`` for its arguments. The kernel releases the GIL. It has its own sine and cosine, so that
-    it agrees with the single-state kernel up to rounding.
+    ``topology`` and ``parameters`` are the model arrays (see kernels/layout). The kernel is a function (parameters, q,
+    ..., result) -> status, see ``source.batch_source``. It releases the GIL. It has its own sine and cosine, so that it
+    agrees with the single-state kernel up to rounding.
     """
     program = trace_algorithm(algorithm, topology, parameters)
     if program is None:
@@ -59,8 +61,15 @@ def _generated(source: str, name: str) -> Kernel:
 class CustomisedKernels(GeneralKernels):
     """Kernels that are generated for one robot's tree, placements, couplings, rotors and gravity.
 
-    Each kernel is generated at its first access. The derivatives use the general kernel, and so does forward dynamics
-    if it cannot be traced (see tracing).
+    The interface is that of ``GeneralKernels``. Each kernel is generated at its first access. The derivatives use the
+    general kernel, and so does forward dynamics if it cannot be traced (see tracing).
+
+    Parameters
+    ----------
+    topology, parameters
+        Model arrays, see kernels/layout.
+    generated
+        Kernels by name that were generated for the same robot with other inertias, and that are used again.
     """
 
     customised = True
@@ -72,7 +81,10 @@ class CustomisedKernels(GeneralKernels):
         self._generated = {} if generated is None else generated
 
     def with_parameters(self, parameters: Array) -> CustomisedKernels:
-        """Return the kernels of a robot that differs only in its bodies' inertias; nothing is compiled again."""
+        """Return the kernels of a robot that differs only in its bodies' inertias, without compiling.
+
+        ``parameters`` (elements,) are the array of that name from ``layout.pack`` for that robot.
+        """
         return CustomisedKernels(self.topology, parameters, self._generated)
 
     def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:

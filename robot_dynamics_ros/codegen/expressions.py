@@ -19,17 +19,31 @@ INPUT, CONSTANT = "input", "constant"
 
 
 class Node(NamedTuple):
-    """Operation on other nodes, given by their indices in the trace; or an input; or a constant."""
+    """Operation on other nodes, given by their indices in the trace; or an input; or a constant.
+
+    Attributes
+    ----------
+    operation
+        One of the constants of this module, such as ADD, SIN or INPUT.
+    operands
+        Indices of the operands; empty for inputs and constants.
+    array, element
+        For an input ``array[element]``: name of the array, and index.
+    value
+        For a constant: its value, never negative.
+    """
 
     operation: str
     operands: tuple[int, ...] = ()
-    array: str = ""  # of an input: array[element]
+    array: str = ""
     element: int = -1
-    value: float = 0.0  # of a constant, never negative
+    value: float = 0.0
 
 
 class Trace:
     """Expression graph recorded by one run of a kernel.
+
+    ``left``, ``right`` and other operands are scalars: expressions of this trace, or known numbers.
 
     Attributes
     ----------
@@ -45,7 +59,10 @@ class Trace:
         self._places: dict[Node, int] = {}
 
     def input(self, array: str, element: int) -> Expression:
-        """Return the input ``array[element]``, whose value is known only when the generated code runs."""
+        """Return the input ``array[element]``, whose value is known only when the generated code runs.
+
+        ``array`` is the name of an argument of that code, ``element`` an index.
+        """
         return self._record(Node(INPUT, (), array, element), False)
 
     def needed(self, results: Iterable[Scalar]) -> list[int]:
@@ -62,7 +79,7 @@ class Trace:
         return Counter(node.operation for node in nodes if node.operands)
 
     def sum(self, left: Scalar, right: Scalar) -> Scalar:
-        """Return ``left + right``."""
+        """Return ``left + right``; a float if the result is known."""
         if _is_known(left, 0.0):
             return right
         if _is_known(right, 0.0):
@@ -75,7 +92,7 @@ class Trace:
         return self._record(Node(SUBTRACT, (a.place, b.place)), a.negative)
 
     def product(self, left: Scalar, right: Scalar) -> Scalar:
-        """Return ``left * right``."""
+        """Return ``left * right``; a float if the result is known."""
         if _is_known(left, 0.0) or _is_known(right, 0.0):
             return 0.0
         a, b = sorted((self._lifted(left), self._lifted(right)), key=attrgetter("place"))
@@ -86,7 +103,7 @@ class Trace:
         return self._record(Node(MULTIPLY, (a.place, b.place)), sign)
 
     def quotient(self, left: Scalar, right: Scalar) -> Scalar:
-        """Return ``left / right``."""
+        """Return ``left / right``; a float if the result is known."""
         if _is_known(left, 0.0):
             return 0.0
         a, b = self._lifted(left), self._lifted(right)
@@ -96,7 +113,10 @@ class Trace:
         return self._record(Node(DIVIDE, (a.place, b.place)), sign)
 
     def function(self, name: str, argument: Expression) -> Expression:
-        """Return ``sin``, ``cos`` or ``sqrt`` of an expression; the first two evaluate no negation of the angle."""
+        """Return the function ``name`` (SIN, COS or SQRT) of an expression, in rad for the first two.
+
+        The sine and the cosine of a negated angle are computed from the angle itself.
+        """
         if name == SQRT:
             return self._record(Node(name, (self._unsigned(argument),)), False)
         return self._record(Node(name, (argument.place,)), name == SIN and argument.negative)
@@ -126,7 +146,18 @@ class Trace:
 
 
 class Expression:
-    """Number that is known only when the generated code runs: a node of a trace, or its negative."""
+    """Number that is known only when the generated code runs: a node of a trace, or its negative.
+
+    Operators with expressions and floats give a new expression, or a float if the result is known. ``>`` and ``<`` are
+    recorded as guards and give True. Any other comparison, and use as a condition, raises TypeError.
+
+    Parameters
+    ----------
+    trace, place
+        Trace, and index of the node in it.
+    negative
+        True for the negative of the node.
+    """
 
     __slots__ = ("negative", "place", "trace")
     __array_ufunc__ = None  # NumPy scalars then use the operators of this class

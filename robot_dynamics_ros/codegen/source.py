@@ -17,7 +17,7 @@ _LONGEST = 88  # characters of an expression that is still inlined into the next
 
 
 class Statements:
-    """Statements that compute some results of a trace.
+    """Statements that compute some results of a trace, as source text.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Statements:
             self._texts[place] = text
 
     def text(self, result: Scalar) -> str:
-        """Return the text of a result, which is valid after the lines."""
+        """Return the source text of a result, which is valid after ``lines``; ``result`` is one of ``results``."""
         if not isinstance(result, Expression):
             return repr(float(result))
         return f"-{self._texts[result.place]}" if result.negative else self._texts[result.place]
@@ -90,11 +90,12 @@ def _operation(node: Node, operands: list[str], functions: str) -> str:
 
 
 def function_source(program: Program) -> str:
-    """Return the source of a single-state function ``(parameters, q, ..., result) -> int``.
+    """Return the source of a module with a single-state kernel ``(parameters, q, ..., result) -> int``.
 
-    Vectors have shape (n,), the result (n,) or (n, n). The function returns OK, or WRONG_SHAPE for an array of the
-    wrong shape, or SINGULAR + j if the mass matrix is not positive definite at coordinate j (see entries). It writes
-    the result only if it returns OK.
+    The kernel has the name of the program's algorithm, and its vectors and result as arguments. Vectors have shape
+    (n,), the result (n,), (n, n) or (2 + n, n). It returns OK, or WRONG_SHAPE for an array of the wrong shape, or
+    SINGULAR + j if the mass matrix is not positive definite at coordinate j (see kernels/entries). It writes the result
+    only if it returns OK.
     """
     algorithm, n = program.algorithm, program.n
     name = algorithm.result
@@ -190,11 +191,12 @@ class _Rows:
 
 
 def batch_source(program: Program, own_parameters: bool = False, block: int = BLOCK) -> str:
-    """Return the source of a batched function ``(parameters, q, ..., result) -> int``.
+    """Return the source of a module with a batched kernel ``(parameters, q, ..., result) -> int``.
 
-    Vectors have shape (count, n), the result (count, ...). The function returns OK, or WRONG_SHAPE for an array of the
-    wrong shape, or SINGULAR + i n + j if the mass matrix of state i is not positive definite at coordinate j (see
-    entries). State i is the first such state; later results are not written.
+    The kernel is named after the algorithm, with "_batch" appended. Vectors have shape (count, n), the result (count,
+    ...). It returns OK, or WRONG_SHAPE for an array of the wrong shape, or SINGULAR + i n + j if the mass matrix of
+    state i is not positive definite at coordinate j (see kernels/entries). State i is the first such state; later
+    results are not written.
 
     States are processed in blocks, in one buffer with constant offsets. So the compiler knows that its rows do not
     overlap, and vectorizes each statement. The last block is filled with copies of the last state. The result of a
@@ -320,8 +322,8 @@ _C4, _C5, _C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.1359
 def sines_and_cosines(b: Array, angles: int, sines: int, cosines: int, count: int) -> None:
     """Write the sines and cosines of ``count`` angles (rad) to ``b``.
 
-    ``angles``, ``sines`` and ``cosines`` are the indices in ``b`` from which each is stored. The result is NaN for an
-    angle that is not finite.
+    ``b`` (elements,) contains the angles and receives the results. ``angles``, ``sines`` and ``cosines`` are the
+    indices in ``b`` at which each of them starts. The result is NaN for an angle that is not finite.
 
     The loop has no branches, so that it can be vectorized. The angle is reduced to |r| <= pi/4 by subtraction of
     quarter turns in three parts (Cody and Waite, Software Manual for the Elementary Functions, 1980). Two polynomials

@@ -34,7 +34,7 @@ _MATHEMATICS = _Mathematics()
 
 @cache
 def interpreted(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel as a plain Python function, which also calls other kernels as plain Python functions.
+    """Return a kernel, compiled or not, as a plain Python function that also calls other kernels as such functions.
 
     It accepts arrays of dtype object whose elements have the operators ``+ - * / >`` and the methods ``sin``, ``cos``
     and ``sqrt``. The result is the same if numba is missing or disabled.
@@ -58,12 +58,24 @@ Scalars = NDArray[np.object_]
 
 
 class Algorithm(NamedTuple):
-    """Kernel that can be customised."""
+    """Kernel that can be customised.
+
+    Attributes
+    ----------
+    name
+        Name of the kernel and of its generated versions.
+    vectors
+        Names of the arguments of shape (n,).
+    result
+        Name of the result.
+    axes
+        Number of axes of the result.
+    """
 
     name: str
-    vectors: tuple[str, ...]  # arguments of shape (n,)
+    vectors: tuple[str, ...]
     result: str
-    axes: int  # of the result
+    axes: int
 
 
 INVERSE_DYNAMICS = Algorithm("inverse_dynamics", ("q", "qd", "qdd"), "tau", 1)
@@ -76,20 +88,35 @@ FIXED_MODE_MOTION = Algorithm(
 
 
 class Program(NamedTuple):
-    """Algorithm traced for one robot."""
+    """Algorithm traced for one robot.
+
+    Attributes
+    ----------
+    algorithm
+        The algorithm.
+    parameter_count
+        Length of the robot's array ``parameters`` (see kernels/layout).
+    n
+        Number of independent coordinates.
+    trace
+        Recorded operations.
+    results
+        Expressions or known numbers, in the shape of the result: (n,), (n, n) or (2 + n, n).
+    """
 
     algorithm: Algorithm
     parameter_count: int
-    n: int  # number of independent coordinates
+    n: int
     trace: Trace
-    results: Scalars  # (n,) or (n, n) or (2 + n, n)
+    results: Scalars
 
 
 def trace_algorithm(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Program | None:
     """Trace an algorithm for the robot with the given model arrays (see ``layout.pack``).
 
-    Tree, placements, couplings, rotors and gravity are folded into the program. Mass, first moment and inertia of each
-    body are read from ``parameters`` at run time, so that a payload needs no new program.
+    ``algorithm`` is a constant of this module, such as INVERSE_DYNAMICS. Tree, placements, couplings, rotors and
+    gravity are folded into the program. Mass, first moment and inertia of each body are read from ``parameters`` at run
+    time, so that a payload needs no new program.
 
     Forward dynamics, also with locked joints, has one guard for each coordinate: the pivots of the mass matrix, from
     the last coordinate to the first. The result is None for a robot with a pivot that does not depend on the bodies,
@@ -112,7 +139,8 @@ def trace_algorithm(algorithm: Algorithm, topology: IntArray, parameters: Array)
 def run(algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars]) -> Scalars | None:
     """Return the results of a general kernel, run as plain Python on arguments (n,) of any number type.
 
-    The result is None if the mass matrix is not positive definite.
+    ``vectors`` are the arguments that ``algorithm.vectors`` names, arrays (n,) of dtype object. The result is an array
+    of dtype object and ``algorithm.axes`` axes, or None if the mass matrix is not positive definite.
     """
     n = len(vectors[0])
     work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)

@@ -7,7 +7,7 @@ predicts an effort h; its normalised residual at joint i is
     z_i = |measured_i - h_i| / (friction_i + floor + TOLERANCE |h_i|).
 
 An error hypothesis is accepted only if all of its z_i are at most 1, some z_i of g(q) is at least MARGIN, and neither
-g(q) nor 0 plus the effort of a payload at the end effector fits.
+g(q) nor 0 plus the effort of a payload at the end effector fits. Positions q are in rad or m, efforts in Nm or N.
 """
 
 from __future__ import annotations
@@ -51,18 +51,19 @@ _CAUSES_AND_CURES = {
 
 
 def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:
-    """Check the measured effort (n,), Nm or N, of an arm at rest at ``q`` (n,); results and errors as ``check_effort``.
+    """Compare the measured effort (n,) of an arm at rest at ``q`` (n,) with the model.
 
-    The model includes gravity even if the robot compensates for it.
+    ``model`` must include gravity even if the robot compensates for it. ``measured`` None means that no effort is
+    reported. Returns warnings and raises RobotDynamicsError as described in ``check_effort``.
     """
     gravity = model.gravity_torque(q)
     return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), payload_effort(model, q))
 
 
 def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array | None:
-    """Return the measured effort (n,), Nm or N, if it holds the arm at rest at ``q`` (n,).
+    """Return the measured effort (n,) if it holds the arm at rest at ``q`` (n,), else None.
 
-    None if it is not reported, not finite, or about zero, for example with brakes on.
+    It does not if it is not reported (None), not finite, or about zero, for example with brakes on.
     """
     if measured is None or not np.isfinite(measured).all():
         return None
@@ -163,7 +164,7 @@ def _about_zero(measured: Array, gravity: Array, slack: Array) -> bool:
 
 
 def holding_friction(model: RobotModel, q: Array) -> Array:
-    """Return the friction (n,) that may hold resting joints at ``q`` (n,), Nm or N; 0 for joints without friction.
+    """Return the friction (n,), at least 0, that may hold the joints at rest at ``q`` (n,).
 
     The maximum over both directions and two speeds: 1e-9 (static friction, Stribeck) and 0.1 rad/s or m/s, at which a
     sigmoid friction model is almost saturated.
@@ -174,7 +175,7 @@ def holding_friction(model: RobotModel, q: Array) -> Array:
 
 
 def payload_effort(model: RobotModel, q: Array) -> Array:
-    """Return the effort (n,), Nm or N, of a payload of 1 kg at ``q`` (n,): -J^T g at the link moved by most joints."""
+    """Return the effort (n,) of a payload of 1 kg at ``q`` (n,): -J^T g at the link that most joints move."""
     jacobians = [model.jacobian(q, link)[:3] for link in reversed(model.link_names)]
     last = max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian).max(axis=0) > 1e-9)))
     effort: Array = -last.T @ model.gravity

@@ -1,4 +1,7 @@
-"""Evaluation of the active control law, and the hold that replaces it after a fault."""
+"""Evaluation of the active control law, and the hold that replaces it after a fault.
+
+Positions are in rad or m, velocities per s, torques in Nm or N; each vector is (n,) in the order of the model's joints.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,16 @@ _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
 class ActiveLaw:
     """Torque of the control law, for the desired motion of a plan or for end-effector targets.
 
+    ``begin`` must be called first. The caller advances the plan.
+
     Attributes
     ----------
-    tuning, gains
-        Checked settings, and the gains for the inertia at the start.
+    tuning
+        Checked settings.
+    gains
+        Gains for the inertia at the start; undefined before ``begin``.
     integral
-        Integral of the position error.
+        Integral of the position error; the caller adds to it.
     targets
         Targets of the end effector.
     end_effector
@@ -45,6 +52,7 @@ class ActiveLaw:
     gains: Gains
 
     def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
+        """Create the law of ``tuning``; ``plan`` has the desired joint motion, ``model`` the joint limits."""
         self.tuning = tuning
         self.integral = ErrorIntegral(model.n)
         self.targets = EndEffectorTargets()
@@ -56,12 +64,15 @@ class ActiveLaw:
         self._brake = Brake(model.soft_lower, model.soft_upper, model.velocity_limits)
 
     def begin(self, q: Array, inertia: Array) -> None:
-        """Start at q (n,) with the diagonal ``inertia`` (n,) of M; the end effector holds its pose."""
+        """Start at ``q``, where the end effector is held; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q)."""
         self._begin = q.copy()
         self.gains = self.tuning.gains(inertia)
 
     def tune(self, tuning: Tuning, inertia: Array | None) -> None:
-        """Apply new settings; after a change of its link or components the end effector holds its pose."""
+        """Apply new settings; ``inertia`` as for ``begin``, None before the first cycle.
+
+        If the end-effector link or its controlled components change, the targets are dropped.
+        """
         old, new = self.tuning.end_effector, tuning.end_effector
         self.tuning = tuning
         self._brake.release()
@@ -79,12 +90,15 @@ class ActiveLaw:
         self.end_effector = self._begin = None
 
     def deactivate(self) -> None:
-        """Reset the state of the active law: targets, and positions allowed beyond the limits."""
+        """Drop the targets; at its next use the law accepts the position then measured, even beyond a joint limit."""
         self._brake.release()
         self.drop_targets()
 
     def effort(self, model: RobotModel, q: Array, qd: Array, time: float, period: float) -> Array:
-        """Return the torque (n,) in the state q, qd (n,) at ``time`` (s); ``period`` (s), 0 if unknown."""
+        """Return the torque for the measured state ``q``, ``qd`` at ``time`` (s) of the controller.
+
+        ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown.
+        """
         law, desired = self.tuning.law, self._desired
         if isinstance(law, JointLaw):
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
@@ -101,14 +115,18 @@ class ActiveLaw:
         return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
 
     def effort_at_rest(self, model: RobotModel, q: Array) -> Array | None:
-        """Return the torque (n,) of a joint-space law at rest at q (n,), with the desired motion at rest."""
+        """Return the torque at rest at ``q``, with the desired motion at rest; None for task-space laws."""
         law, still = self.tuning.law, np.zeros(len(q))
         if not isinstance(law, JointLaw):
             return None
         return law.torque(model, self.gains, Motion(self._desired.q, still, still), q, still, self.integral.value)
 
     def start_duration(self, model: RobotModel, q: Array, load: Array) -> float:
-        """Return the ramp duration (s): ``ramp_time``, or longer to limit the velocity of yielding to ``load`` (n,)."""
+        """Return the duration (s) of the transition of the effort at the start, at ``q``.
+
+        It is ``ramp_time``, or longer if the joints would yield too fast to ``load``, the effort at the start less the
+        gravity torque.
+        """
         seconds, kp = self.tuning.settings.ramp_time, self.gains.kp
         if seconds > 0.0 and load.any() and (kp > 0.0).all():
             if self.tuning.law.gains_are_accelerations:
@@ -140,18 +158,22 @@ class ActiveLaw:
 
 
 class Hold:
-    """Fall-back after a fault: stop and hold along the ``plan``, from the measured state in ``feedback``."""
+    """Fall-back after a fault: stop along ``plan`` from the measured state in ``feedback``, then hold.
+
+    In each cycle ``advance`` updates the plan, and ``effort`` returns the torque.
+    """
 
     def __init__(self, law: ActiveLaw, plan: MotionPlan, feedback: Feedback, checks: Checks) -> None:
+        """Create the fall-back of ``law``, with the damping check and the torque observer of ``checks``."""
         self._law, self._plan, self._feedback, self._checks = law, plan, feedback, checks
         self._load = self._offset = np.zeros(len(plan.q))
         self._resting = False
 
     def begin(self, model: RobotModel, fault: Fault, effort: Array) -> None:
-        """Start after ``fault``, with the last ``effort`` (n,) of the law.
+        """Start after ``fault``; ``effort`` is the last one of the law.
 
-        The law's torque at rest beyond the gravity torque is kept if it is within the margin, as it compensates an
-        unmodelled load.
+        If the law's torque at rest differs from the gravity torque by at most ``hold_effort_margin``, the difference is
+        kept, as it compensates an unmodelled load.
         """
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
         self._load = self._offset = np.zeros(len(effort))
@@ -167,7 +189,10 @@ class Hold:
         self._law.integral.reset()
 
     def advance(self, time: float, steady: float, longest: float) -> None:
-        """Advance to ``time`` (s), or ``steady`` (s) by the steady clock; a stop takes at most ``longest`` (s)."""
+        """Advance the plan to ``time`` (s); a stop takes at most ``longest`` (s).
+
+        ``steady`` (s) is the time of the steady clock, for the age of the state.
+        """
         plan, feedback = self._plan, self._feedback
         self._law.deactivate()
         if not feedback.usable:
@@ -184,9 +209,10 @@ class Hold:
         plan.advance(time)
 
     def effort(self, model: RobotModel) -> Array:
-        """Return M qdd_d + g(q) + load + Kp e (within the margin) + Kd e' (n,), Nm or N.
+        """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
 
-        Only g(q) without a usable state, and if damping is unstable. Not finite for extreme states.
+        The error e is the plan's position minus the measured one, and load the torque that ``begin`` has kept. Without
+        a usable state, and if damping is unstable, g(q) is returned. The torque is not finite for extreme states.
         """
         plan, feedback, gains, tuning = self._plan, self._feedback, self._law.gains, self._law.tuning
         q, qd = feedback.state if feedback.known else (plan.q, plan.qd)
@@ -201,12 +227,12 @@ class Hold:
             return model.gravity_torque(q) + inertia @ plan.qdd + position + damping
 
     def release(self) -> None:
-        """Discard the stop and the load, after the effort was zero."""
+        """Discard the stop and the load; called when the effort is zero instead."""
         self._resting = False
         self._load = self._offset = np.zeros(len(self._load))
 
     def resume(self, time: float) -> None:
-        """Plan to hold the present position from ``time`` (s) on, with the load that was kept."""
+        """Let the plan hold from ``time`` (s) on, with the position error by which the law produces the load."""
         if self._feedback.known:
             self._plan.hold(time, self._plan.q + self._offset)
         self._resting = False

@@ -159,7 +159,7 @@ class Controller:
 
     @property
     def trajectory_time(self) -> float:
-        """Trajectory time (s) of the last cycle, see ``MotionPlan``."""
+        """Trajectory time (s) of the last cycle: ``time`` less the delay by speed scaling."""
         return self._plan.trajectory_time
 
     @property
@@ -188,12 +188,12 @@ class Controller:
         return self.mode is not Mode.ACTIVE and not self._plan.busy and rests
 
     def take_transitions(self) -> list[Transition]:
-        """Return the mode transitions since the last call."""
+        """Return the mode transitions since the last call, oldest first."""
         transitions, self._safety.transitions = self._safety.transitions, []
         return transitions
 
     def check_start(self, q: Array) -> None:
-        """Raise RobotDynamicsError for gains that are unstable at the cycle period with the inertia at q (n,)."""
+        """Raise RobotDynamicsError if gains are unstable at the cycle period, with the inertia at ``q`` (n,)."""
         self._tuning.check_sampling(self.period, self.model.mass_matrix(q).diagonal())
 
     def tune(self, settings: ControllerSettings) -> None:
@@ -219,7 +219,11 @@ class Controller:
         self._checks.tune(self._model_with_gravity, tuning)
 
     def set_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> None:
-        """Replace the payload of the model; arguments and errors as RobotModel.with_payload."""
+        """Replace the payload of the model: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m.
+
+        ``inertia`` about it, (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2, and ``com`` are in the link's frame. Raises
+        RobotModelError for invalid ones.
+        """
         self._model_with_gravity = self._model_with_gravity.with_payload(link, mass, com, inertia)
         self.model = self.model.with_payload(link, mass, com, inertia)
         self._changed = True
@@ -235,9 +239,9 @@ class Controller:
     def follow(self, points: TrajectoryPoints, start_time: float | None, now: float) -> Trajectory:
         """Follow a trajectory; it replaces the previous one, with continuous position and velocity.
 
-        The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. Returns the trajectory
-        in trajectory time. Raises TrajectoryError for an invalid trajectory, a law that follows none, and in other
-        modes than ``active``; the previous trajectory is then kept.
+        The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. Returns the
+        trajectory, its times in ``trajectory_time``. Raises TrajectoryError for an invalid trajectory, a law that
+        follows none, and in other modes than ``active``; the previous trajectory is then kept.
         """
         law = self._tuning.law
         if not (law.follows or law.task_space):
@@ -251,7 +255,7 @@ class Controller:
         return trajectory
 
     def targets(self) -> EndEffectorTargets:
-        """Return the targets of the end effector.
+        """Return the targets of the end effector, to which new ones can be added.
 
         Raises RobotDynamicsError for joint-space laws, and in other modes than ``active``.
         """
@@ -271,7 +275,7 @@ class Controller:
             raise error("the state of the joints is unknown. Cure: wait for joint_states")
 
     def cancel(self) -> None:
-        """Drop trajectories and targets; the joints decelerate, or stop at once, by ``decelerate_on_cancel``."""
+        """Drop trajectories and targets; the joints decelerate, or stop at once without ``decelerate_on_cancel``."""
         self._law.drop_targets()
         if self.mode is Mode.ACTIVE and not self._plan.empty:
             self._plan.cancel(self.time, self._tuning.deceleration if self.settings.decelerate_on_cancel else None)
@@ -299,11 +303,11 @@ class Controller:
             self._stop = _EMERGENCY_STOP
 
     def begin_stop(self) -> None:
-        """Stop the arm before deactivation; the stop cannot be undone."""
+        """Start to stop the arm before deactivation; ``stopped`` is True when it rests. This cannot be undone."""
         self._stop = self._stop or _DEACTIVATED
 
     def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
-        """Process a measured state; return True if it is valid.
+        """Process a measured state; return True if it is valid, otherwise the next ``update`` detects a fault.
 
         ``stamp`` (s) is the time of measurement, ``q`` (n,) the position (rad or m), ``qd`` (n,) the velocity, or None
         if it is not measured.
@@ -354,7 +358,7 @@ class Controller:
         return command
 
     def watch(self, steady: float) -> Command | None:
-        """Return a new command if valid states or cycles are missing at ``steady`` (s), else None."""
+        """Return a new command if valid states or cycles are missing at ``steady`` (s), else None; call it at 50 Hz."""
         since = steady - self._decided_at
         late = self._stop is not None and since > _STOP_WAIT
         if self.command is None or not (self.needs_state or late):
@@ -373,7 +377,10 @@ class Controller:
         return self._decide(self.time, steady, since, max(since, 0.0))
 
     def last_effort(self, steady: float) -> Array | None:
-        """Return the final effort (n,), Nm or N, by ``on_fault``; None if nothing has been commanded."""
+        """Return the effort (n,), Nm or N, to command last, before deactivation; None if nothing has been commanded.
+
+        It is the last one if the arm has been stopped, else the gravity torque or zero by ``on_fault``.
+        """
         if self.command is None or self.stopped:
             return None if self.command is None else self.command.effort
         zero = self.mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
@@ -476,7 +483,7 @@ class Controller:
 
 
 def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
-    """Compile and load all kernels that a controller with these settings uses."""
+    """Compile and load all kernels that a controller with these settings uses, so that no cycle is delayed."""
     model.warm_up()
     still, end_effector = np.zeros(model.n), model.link_names[-1]
     model.link_pose(still, end_effector)

@@ -147,12 +147,18 @@ class ExternalTorque:
     """
 
     def __init__(self, gain: float, friction_smoothing_velocity: float) -> None:
-        """Create the observer, see MomentumObserver; a ``gain`` of 0 disables it."""
+        """Create a ``MomentumObserver`` of these arguments; with a ``gain`` of 0 there is no observer.
+
+        ``friction_smoothing_velocity`` is in rad/s or m/s, ``gain`` in 1/s.
+        """
         self._observer = MomentumObserver(gain, friction_smoothing_velocity) if gain > 0.0 else None
         self.torque: Array | None = None
 
     def observe(self, model: RobotModel, feedback: Feedback, effort: Array) -> None:
-        """Update with a valid state, reached under ``effort`` (n,)."""
+        """Update with the last state of ``feedback``, reached under the commanded ``effort`` (n,), Nm or N.
+
+        Without an observer or a known velocity nothing changes.
+        """
         if self._observer is not None and feedback.velocity_known:
             q, speed = feedback.state[0], feedback.unfiltered  # the lag of a filter would appear as torque
             self.torque = self._observer.update(model, feedback.stamp, q, speed, effort)
@@ -164,7 +170,7 @@ class ExternalTorque:
             self.torque = None
 
     def collision(self, joint_names: Sequence[str], threshold: Array) -> Fault | None:
-        """Return a fault if the torque of a joint exceeds its ``threshold`` (n,), Nm or N."""
+        """Return a fault if a joint's torque exceeds its ``threshold`` (n,), Nm or N, else None."""
         if self.torque is None:
             return None
         over = np.abs(self.torque) > threshold

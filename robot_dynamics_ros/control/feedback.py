@@ -121,7 +121,7 @@ class VelocityFilter:
 
 
 class Feedback:
-    """Last measured joint state, its faults and its age.
+    """Last measured joint state, its faults and its age; ``steady`` is the time of a steady clock (s).
 
     Attributes
     ----------
@@ -153,8 +153,8 @@ class Feedback:
     ) -> None:
         """Create the feedback of n joints.
 
-        ``cutoff`` of the velocity filter (Hz, 0: none); ``state_timeout`` (s) as in ``SafetySettings``. Joints that are
-        ``continuous`` (n,) may report positions modulo 2 pi.
+        ``cutoff`` of the velocity filter is in Hz, 0 for none. Joints that are ``continuous`` (n,), None for no joint,
+        may report positions modulo 2 pi.
         """
         self._names = tuple(joint_names)
         unlimited = np.full(len(self._names), np.inf)
@@ -180,11 +180,16 @@ class Feedback:
         self.set_cutoff(cutoff)
 
     def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
-        """Set the bounds (n,) of ``check_state``: position step beyond that of the velocity, and velocity."""
+        """Set bounds (n,) of plausible states; before the first call states are not compared.
+
+        Between two states a position may change by ``position_step`` (rad or m, infinite: not compared) in addition to
+        the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
+        time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
+        """
         self._step, self._speed = position_step, largest_velocity
 
     def set_breakaway_effort(self, effort: Array) -> None:
-        """Set the change of effort (n,), Nm or N, up to which friction may keep all joints exactly at rest."""
+        """Set the change of effort (n,), Nm or N, above which an unchanged state is a fault, as joints must move."""
         self._breakaway = effort
 
     def set_cutoff(self, cutoff: float) -> None:
@@ -193,7 +198,7 @@ class Feedback:
 
     @property
     def trouble(self) -> str:
-        """Description of the missing or invalid state."""
+        """Reason why the state is missing or invalid, as text."""
         return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
 
     @property
@@ -207,7 +212,7 @@ class Feedback:
         return self._filter.started
 
     def take(self, stamp: float, steady: float, q: Array, qd: Array | None, effort: Array | None = None) -> bool:
-        """Process a measured state; return True if it is valid.
+        """Process a measured state; return True if it is valid, otherwise ``fault`` returns the reason.
 
         Positions of continuous joints are unwrapped.
 
@@ -303,16 +308,16 @@ class Feedback:
         )
 
     def reject(self, steady: float, reason: str) -> None:
-        """Record an invalid message of these joints at the time ``steady`` (s)."""
+        """Record an invalid message of these joints; ``reason`` is the text of its fault."""
         self.arrival = steady
         self._invalid = self._momentary = Fault(Cause.STATE_INVALID, reason)
 
     def receive(self, steady: float) -> None:
-        """Record that the last state was received again at the time ``steady`` (s)."""
+        """Record that the last state was received again."""
         self.arrival = steady
 
     def note_incomplete(self, reason: str) -> None:
-        """Record a message without some of the joints; a fault only if no complete one arrives in time."""
+        """Record a message without some of the joints; ``reason`` is the text of the fault if the state gets stale."""
         self._absent = reason
 
     hear = former_attribute("receive")

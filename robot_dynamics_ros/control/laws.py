@@ -1,4 +1,9 @@
-"""Joint-space control laws, their gains, and arrays of per-joint settings."""
+"""Joint-space control laws, their gains, and arrays of per-joint settings.
+
+Each law returns the joint torque (n,), Nm or N, for the measured position ``q`` and velocity ``qd`` (n,). The error e
+is the desired minus the measured position; ``integral`` (n,), rad s or m s, is its integral. Laws ignore arguments that
+their formulas do not contain. ID(q, qd, qdd) are the inverse dynamics without friction.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +27,8 @@ def per_joint(
 ) -> Array:
     """Return ``values``, one for all joints or n, as (n,).
 
-    Raises RobotDynamicsError for a wrong size and for values outside 0 to ``most``, naming the setting ``name``, the
-    joint (or another element, by ``of``) and the cure.
+    Raises RobotDynamicsError for a wrong size and for values outside 0 to ``most``. Its message has the setting's
+    ``name``, an entry of ``joint_names``, and ``of``: what these entries are if not joints.
     """
     array = np.array(values, dtype=np.float64)
     n = len(joint_names)
@@ -41,7 +46,10 @@ def per_joint(
 
 
 def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[str]) -> Array:
-    """Return limits (n,), infinite if ``values`` is empty; errors as ``per_joint``, and for a limit of zero."""
+    """Return limits (n,), infinite if ``values`` is empty; arguments and errors as of ``per_joint``.
+
+    A limit of 0 is also an error.
+    """
     if len(values) == 0:
         return np.full(len(joint_names), np.inf)
     limits = per_joint(name, values, joint_names, most=np.inf)
@@ -55,7 +63,7 @@ def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[st
 
 @dataclass(frozen=True, eq=False)
 class Gains:
-    """Gains (n,) of position error, velocity error and integral of the position error.
+    """Gains ``kp``, ``kd`` and ``ki`` (n,) of position error, velocity error and integral of the position error.
 
     Units are 1/s^2, 1/s and 1/s^3 for `computed_torque`, whose feedback is an acceleration, and Nm/rad and Nms/rad (N/m
     and Ns/m) for laws whose feedback is a torque.
@@ -137,29 +145,40 @@ def _pd(gains: Gains, desired: Motion, q: Array, qd: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Law:
-    """Properties of a control law."""
+    """Properties of a control law.
+
+    Attributes
+    ----------
+    needs_state
+        True if the law uses the measured state.
+    gains_are_accelerations
+        True if the feedback is an acceleration, multiplied by the inertia; by convention also for laws without
+        feedback.
+    compensates_gravity
+        True if the torque contains g(q), or g of the desired position, in every state. Any further torque at rest then
+        compensates an unmodelled load, which the hold keeps after a fault.
+    compensates_friction
+        True if friction compensation for the desired velocity can be added.
+    follows
+        True if the joints follow the desired motion.
+    integrates
+        True if the law uses the integral of the position error.
+    task_space
+        True for task-space laws, which follow end-effector targets with the desired joint motion as posture.
+    """
 
     needs_state: bool = True
-    """True if the law uses the measured state."""
     gains_are_accelerations: bool = False
-    """True if the feedback is an acceleration, multiplied by the inertia; by convention also for laws without
-    feedback."""
     compensates_gravity: bool = True
-    """True if the torque contains g(q), or g of the desired position, in every state. Any further torque at rest then
-    compensates an unmodelled load, which the hold keeps after a fault."""
     compensates_friction: bool = False
-    """True if friction compensation for the desired velocity can be added."""
     follows: bool = True
-    """True if the joints follow the desired motion."""
     integrates: bool = False
-    """True if the law uses the integral of the position error."""
     task_space: bool = False
-    """True for task-space laws, which follow end-effector targets with the desired joint motion as posture."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointLaw(Law):
-    """Joint-space law: its properties and the function ``torque``."""
+    """Joint-space law: its properties, and its function ``torque``, one of this module with the arguments of all."""
 
     torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array]
 

@@ -38,6 +38,7 @@ class ErrorIntegral:
     """
 
     def __init__(self, n: int) -> None:
+        """Create the integral of ``n`` joints, zero at first."""
         self.value: Array = np.zeros(n)
 
     def reset(self) -> None:
@@ -69,6 +70,7 @@ class EffortLimiter:
     """
 
     def __init__(self, limits: Array, rates: Array) -> None:
+        """Create a limiter with ``limits`` and ``rates`` as for ``set``, and without a last effort."""
         self.effort: Array | None = None
         self.clamped = self.slowed = False
         self._difference = np.zeros(len(limits))
@@ -85,9 +87,9 @@ class EffortLimiter:
         self._rates, self._free = np.where(rated, rates, 0.0), np.where(rated, 0.0, np.inf)
 
     def start(self, effort: Array, requested: Array, seconds: float) -> None:
-        """Start at ``effort`` (n,); its difference to the ``requested`` effort (n,) decreases linearly in ``seconds``.
+        """Start a ramp from ``effort`` (n,) to the ``requested`` effort (n,), which takes ``seconds``.
 
-        The time steps count from the next call of ``limit`` on.
+        ``limit`` adds the difference of the two to its argument, decreasing linearly to 0 from its next call on.
         """
         self.effort = np.clip(effort, self._lower, self.limits)
         self._difference = self.effort - requested
@@ -111,7 +113,7 @@ class EffortLimiter:
         return effort
 
     def zero(self) -> Array:
-        """Return zero effort (n,), without rate limit."""
+        """Return zero effort (n,), without rate limit, and end the ramp."""
         self.effort = np.zeros(len(self.limits))
         self.clamped = self.slowed = False
         self._left = 0.0
@@ -132,18 +134,18 @@ class Brake:
     """
 
     def __init__(self, lower: Array, upper: Array, speed: Array) -> None:
-        """Set the limits (n,) of position (rad or m) and speed (rad/s or m/s)."""
+        """Set the limits (n,): ``lower`` and ``upper`` position (rad or m), and ``speed`` (rad/s or m/s)."""
         self._bounds, self._speed = np.array([-lower, upper]), speed
         self.release()
 
     def release(self) -> None:
-        """Allow the positions in the next call of ``velocities``, even beyond the limits."""
+        """Allow the positions of the next call of ``velocities``, even beyond the limits."""
         self._open = np.full_like(self._bounds, np.inf)
 
     def velocities(self, q: Array, deceleration: Array, bandwidth: Array) -> Array:
-        """Return the smallest and largest velocity (2, n) at ``q`` (n,).
+        """Return the smallest and largest allowed velocity (2, n), rad/s or m/s, at ``q`` (n,).
 
-        ``deceleration`` (n,) is in rad/s^2 or m/s^2, ``bandwidth`` (n,) in 1/s.
+        ``deceleration`` (n,) is in rad/s^2 or m/s^2, ``bandwidth`` (n,) of braking in 1/s.
         """
         at = np.array([-q, q])
         self._open = np.maximum(self._bounds, np.minimum(self._open, at))
@@ -163,7 +165,11 @@ class MotionLimits:
     def __init__(
         self, names: Sequence[str], lower: Array, upper: Array, speed: Array, position_margin: Array, margin: Array
     ) -> None:
-        """Set limits and margins, each (n,): position (rad or m), speed (rad/s or m/s); infinite: not checked."""
+        """Set the limits (n,) of the joints ``names``: ``lower`` and ``upper`` position, and ``speed``.
+
+        ``position_margin`` and, of the speed, ``margin`` (n,) are the distances beyond them that are no fault; inf: not
+        checked. Units are rad or m, and rad/s or m/s.
+        """
         self._names = tuple(names)
         self._bounds = np.array([lower, -speed]), np.array([upper, speed])
         self._margins = np.array([position_margin, margin])
@@ -214,6 +220,7 @@ class LastingCheck:
     """
 
     def __init__(self, names: Sequence[str], cause: Cause) -> None:
+        """Create the check of the joints ``names``; ``cause`` is the cause of its faults."""
         self._names, self._cause = tuple(names), cause
         self._lasts = np.zeros(len(self._names))
         self.counts = False
@@ -221,7 +228,7 @@ class LastingCheck:
     def check(self, values: Array, limits: Array, dt: float, seconds: float) -> Fault | None:
         """Return a fault if a magnitude of ``values`` (n,) has been at its limit (n,) for over ``seconds``, else None.
 
-        ``dt`` (s) is the time since the last call.
+        ``dt`` (s) is the time since the last call. The units are those of the limits.
         """
         reached = np.abs(values) >= limits
         self.counts = bool(reached.any())
@@ -253,7 +260,7 @@ class DampingCheck:
         self.begin()
 
     def begin(self) -> None:
-        """Restart the detection, while the law is active."""
+        """Restart the detection; called in each cycle in which the law is active."""
         self.unstable = False
         self._too_fast_at = -math.inf  # ``update`` then resets the directions
 
@@ -271,6 +278,8 @@ class DampingCheck:
 
 class Checks:
     """All checks of the motion of the controlled arm.
+
+    ``model``, with gravity, has the joint limits, ``tuning`` the margins and ``feedback`` the measured state.
 
     Attributes
     ----------
@@ -319,7 +328,10 @@ class Checks:
         return limit or self.external.collision(joint_names, self._tuning.collision_threshold)
 
     def check_lasting(self, desired: Array, limiter: EffortLimiter, dt: float) -> Fault | None:
-        """Return a fault if a following error from ``desired`` (n,) or saturation lasts too long, else None."""
+        """Return a fault if a following error from ``desired`` (n,) or saturation lasts too long, else None.
+
+        ``limiter`` has the last effort; ``dt`` (s) is the time since the last call.
+        """
         tuning, safety, fault = self._tuning, self._tuning.settings.safety, None
         if len(safety.following_error_limit) > 0 and tuning.law.follows:
             error = desired - self._feedback.state[0]
@@ -329,7 +341,10 @@ class Checks:
         return fault
 
     def check_damping(self, active: bool, time: float) -> None:
-        """Restart the damping check while the law is ``active``, else update it if the state is usable."""
+        """Update the damping check at ``time`` (s) of the controller; restart it while the law is ``active``.
+
+        An unusable state is ignored.
+        """
         if active:
             self.damping.begin()
         elif self._feedback.usable:

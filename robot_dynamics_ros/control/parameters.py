@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from robot_dynamics_ros import __version__, parameters
+from robot_dynamics_ros import parameters
 from robot_dynamics_ros.control.settings import settings_parameters
 from robot_dynamics_ros.parameters.kinds import (
     ANY,
@@ -21,6 +21,7 @@ from robot_dynamics_ros.parameters.kinds import (
     Values,
     WholeNumber,
 )
+from robot_dynamics_ros.resources import package_version
 
 # Read once, when the process starts
 
@@ -149,9 +150,12 @@ class Configuration:
 
     @classmethod
     def of(cls, values: Values, robot_description: str, dynamics_file: str) -> Configuration:
-        """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter."""
+        """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter.
+
+        ``values`` returns the value of a parameter by name; the other arguments are the attributes of these names.
+        """
         others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
-        return cls(__version__, robot_description, dynamics_file, others)
+        return cls(package_version(), robot_description, dynamics_file, others)
 
     @classmethod
     def parse(cls, text: str) -> Configuration | None:
@@ -168,9 +172,9 @@ class Configuration:
         return cls(version, urdf, dynamics, others) if texts else None
 
     def text(self) -> str:
-        """Return the configuration as JSON, with Infinity for infinite numbers."""
+        """Return the configuration as JSON, with Infinity for infinite numbers; ``parse`` reads it."""
         return json.dumps(asdict(self), indent=1)
 
     def values(self, name: str) -> object:
-        """Return the value of a parameter of computed_torque_node, or its default."""
+        """Return the value of a parameter of computed_torque_node, or its default; None for an unknown name."""
         return self.parameters.get(name, _DEFAULTS.get(name))

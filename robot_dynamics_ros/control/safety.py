@@ -18,7 +18,12 @@ _LEAST_CYCLES = 5
 
 
 class Cause(str, Enum):
-    """Causes of faults; their values appear in /diagnostics and bags."""
+    """Causes of faults; their values appear in /diagnostics and bags.
+
+    STATE_IMPLAUSIBLE: a joint moves faster than possible, or states do not change although they should. STAMP_REPEATS:
+    different states have the same stamp. SATURATION: an effort limit is reached for too long. CYCLE_RATE: cycles are
+    missing. DEACTIVATED: the arm is stopped before deactivation.
+    """
 
     STATE_INVALID = "state_invalid"
     STATE_STALE = "state_stale"
@@ -50,7 +55,7 @@ class Fault:
     joint
         Name of the joint, or "".
     value
-        Value that failed the check, or NaN.
+        Value that failed the check, in the unit of its limit, or NaN.
     """
 
     cause: Cause
@@ -82,7 +87,7 @@ class CycleRate:
     late
         Number of cycles that were more than half a period late.
     fault
-        Fault of the last second, or None.
+        Fault of the last complete second, or None.
     """
 
     def __init__(self, update_rate: float) -> None:
@@ -99,7 +104,10 @@ class CycleRate:
         self.fault: Fault | None = None
 
     def cycle(self, time: float, minimum_ratio: float) -> Fault | None:
-        """Count a cycle at ``time`` (s); return a fault if the rate of the last second is below ``minimum_ratio``."""
+        """Count a cycle at ``time`` (s); return a fault if the rate of the last second is too low, else None.
+
+        It is too low below ``minimum_ratio`` (0 to 1) times ``update_rate``.
+        """
         if self._period == 0.0:
             return None
         if self._last is None:
@@ -136,7 +144,10 @@ class Mode(str, Enum):
 
 @dataclass(frozen=True)
 class Transition:
-    """Change of mode, or of its cause, at ``time`` (s)."""
+    """Change of mode at ``time`` (s) of the controller, from ``before`` to ``after``.
+
+    They are equal if only the cause of the fault has changed. ``fault`` is the reason, also of a return to ACTIVE.
+    """
 
     time: float
     before: Mode
@@ -179,9 +190,10 @@ class Safety:
         return self.mode is Mode.HOLD or (self.mode is Mode.FAULT and self.settings.on_fault == "hold")
 
     def evaluate(self, fault: Fault | None, time: float, steady: float, blind: bool = False) -> None:
-        """Update the mode with the first ``fault`` of a cycle, or None, at ``time`` (s) and ``steady`` time (s).
+        """Update the mode after a cycle, with its first ``fault``, or None if all checks pass.
 
-        ``blind`` is True without a usable measured state.
+        ``time`` (s) is that of the controller, ``steady`` (s) that of the steady clock. ``blind`` is True without a
+        usable measured state.
         """
         auto = self.settings.fault_reset == "auto"
         if fault is not None:
@@ -215,12 +227,12 @@ class Safety:
             self._go(Mode.ACTIVE if auto else Mode.FAULT, self.fault, time)
 
     def clear(self, time: float) -> None:
-        """Return to ACTIVE; the caller ensures that all checks pass."""
+        """Return to ACTIVE after a fault at ``time`` (s); the caller ensures that all checks pass."""
         assert self.fault is not None
         self._go(Mode.ACTIVE, self.fault, time)
 
     def force_zero(self, fault: Fault, time: float) -> None:
-        """Change to ZERO regardless of ``on_fault``, because the effort to hold is not finite."""
+        """Change to ZERO at ``time`` (s) regardless of ``on_fault``, because the effort to hold is not finite."""
         self._go(Mode.ZERO, fault, time)
 
     def _go(self, mode: Mode, fault: Fault, time: float) -> None:

@@ -1,7 +1,7 @@
 """Controller session: lifecycle of a controller, from samples, requests and times to commands and events.
 
 Independent of ROS, messages and clocks: with the same inputs, node and replay get bitwise equal commands. Stamps are
-nanoseconds.
+nanoseconds; ``now`` is the time of the call.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KEPT_SAMPLES = 8  # last samples before activation
 
 
 class Now:
-    """Current time by the steady clock (s), and by the clock of the update rate (ns).
+    """Current time by the steady clock (s), and by the clock of the update rate (ns), which ``clock()`` returns.
 
     The latter is read at the first access to ``stamp``, as reading it is slow in rclpy.
     """
@@ -67,7 +67,7 @@ class Output(NamedTuple):
     Attributes
     ----------
     command
-        Command, or None.
+        Command; None: nothing is to be published.
     answered, number
         Stamp (ns) of the state for which the command was computed, None without one, and a sequence number. A repeated
         state results in the last command with the same number.
@@ -78,7 +78,7 @@ class Output(NamedTuple):
     notes
         Log messages.
     followed
-        Trajectory that was accepted.
+        Trajectory that was accepted, or None.
     """
 
     command: Command | None = None
@@ -137,8 +137,8 @@ class ControllerSession:
         """Activate the controller; the arm holds its position, or ``held`` (n,), rad or m, until a trajectory arrives.
 
         Raises RobotDynamicsError if the arm moves, the gains are unstable or, with ``compare_effort``, the measured
-        effort contradicts the gravity torque. These checks use the last state; without one, ``on_state`` makes them
-        with the first.
+        effort contradicts the gravity torque. These checks use the last state; if there is none, ``on_state`` makes
+        them with the first one.
         """
         controller, samples = Controller(self.robot, self.settings), list(self._samples)
         steps = np.diff([sample.stamp for sample in samples])
@@ -158,9 +158,9 @@ class ControllerSession:
         return self._output()
 
     def deactivate(self, now: Now) -> Output:
-        """Deactivate the controller and return its final command, by ``on_fault``.
+        """Deactivate the controller and return its final command: the last one after a stop, else by ``on_fault``.
 
-        ``controller.begin_stop`` stops the arm beforehand.
+        To stop the arm, call ``controller.begin_stop`` and continue the cycles until ``controller.stopped`` is True.
         """
         controller, self.controller = self.controller, None
         effort = None if controller is None else controller.last_effort(now.steady)
@@ -198,10 +198,10 @@ class ControllerSession:
     # States and times
 
     def on_state(self, sample: Sample | UnusableSample, now: Now) -> Output:
-        """Process a measured state or an invalid message; without an update rate, run a cycle for it.
+        """Process a measured state ``sample``, or an invalid message; without an update rate, run a cycle for it.
 
-        Raises RobotDynamicsError as ``activate`` if this is the first state for its checks; the session then has to be
-        deactivated.
+        Raises RobotDynamicsError if the checks of ``activate`` were left to this state and fail; the caller then has to
+        deactivate the session.
         """
         controller = self.controller
         if controller is None:
@@ -263,7 +263,7 @@ class ControllerSession:
         return self._output()
 
     def tick(self, now: Now) -> Output:
-        """Run a periodic cycle of an update rate."""
+        """Run a cycle; to be called at the update rate, if that is not 0."""
         if self.controller is None:
             return Output()
         return self._cycle(self.controller, self._seconds(now.stamp), now, self.state_stamp)
@@ -353,9 +353,10 @@ class ControllerSession:
             return None
 
     def follow(self, points: TrajectoryPoints, start: int, now: Now) -> Followed:
-        """Follow a trajectory as ``on_trajectory``; errors as ``Controller.follow``.
+        """Follow a trajectory from the stamp ``start`` (ns) on; 0: from now.
 
-        Raises RobotDynamicsError also while the session is inactive, and before the first state.
+        Raises TrajectoryError if it is rejected, with the reason, and RobotDynamicsError while the session is inactive
+        or has no state yet.
         """
         if self.controller is None:
             raise RobotDynamicsError(_INACTIVE)
@@ -371,7 +372,7 @@ class ControllerSession:
         return self._origin is None and self._answers_states
 
     def on_target(self, target: EndEffectorTarget, now: Now) -> Output:
-        """Process a target of the end effector, a pose, twist or acceleration; log a rejected one."""
+        """Process a ``target`` of the end effector: pose, twist or acceleration; log a message if it is rejected."""
         try:
             if self.controller is None:
                 raise RobotDynamicsError(_INACTIVE)
@@ -397,7 +398,7 @@ class ControllerSession:
             self._note(OK, "the end effector follows ~/target_pose")
 
     def cancel(self) -> bool:
-        """Drop trajectories and targets; return False while the session is inactive."""
+        """Drop trajectories and targets; return False, without any effect, while the session is inactive."""
         if self.controller is not None:
             self.controller.cancel()
         return self.controller is not None
@@ -415,7 +416,11 @@ class ControllerSession:
         return Output()
 
     def on_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> Output:
-        """Set the payload, with arguments as ``RobotModel.with_payload``; invalid ones result in a log message."""
+        """Set the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m, in the link's frame.
+
+        ``inertia`` about it in the link's axes is (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2. Invalid arguments result
+        in a log message.
+        """
         try:
             self.robot = self.robot.with_payload(link, mass, com, inertia)
             if self.controller is not None:
@@ -425,7 +430,7 @@ class ControllerSession:
         return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))
 
     def on_emergency_stop(self, engaged: bool) -> Output:
-        """Engage the emergency stop, also for the next activation; False allows ``clear_fault``."""
+        """Stop the arm if ``engaged``, also after the next activation; False allows ``clear_fault`` to end the stop."""
         self._emergency_engaged = engaged
         self._emergency_stop |= engaged
         self._stop_in_emergency()

@@ -290,7 +290,10 @@ T = TypeVar("T")
 
 
 def read_settings(values: Values) -> ControllerSettings:
-    """Return the settings from parameter values; RobotDynamicsError names the parameter, its value and the cure."""
+    """Return the settings; ``values`` returns the value of a parameter by name.
+
+    Raises RobotDynamicsError, naming parameter, value and cure.
+    """
     return _read(ControllerSettings, values)
 
 
@@ -305,7 +308,7 @@ def _read(settings: type[T], values: Values) -> T:
 
 
 def settings_parameters(settings: Any = ControllerSettings) -> Iterator[Parameter[Any]]:
-    """Yield the parameters of a settings class and of the classes that it contains."""
+    """Yield the parameters of the class ``settings`` and of the settings classes that it contains."""
     for one in fields(settings):
         if "parameter" in one.metadata:
             yield one.metadata["parameter"]
@@ -314,7 +317,10 @@ def settings_parameters(settings: Any = ControllerSettings) -> Iterator[Paramete
 
 
 def check_settings(settings: Any) -> None:
-    """Raise RobotDynamicsError for a value outside the bounds of its parameter; sequences are not checked."""
+    """Check an instance of a settings class.
+
+    Raises RobotDynamicsError for a value outside the bounds of its parameter. Sequences are not checked.
+    """
     for one in fields(settings):
         parameter, value = one.metadata.get("parameter"), getattr(settings, one.name)
         if parameter is None:

@@ -14,7 +14,7 @@ OK, WARN, ERROR = 0, 1, 2
 
 
 class Status(NamedTuple):
-    """Level, message and values by name, as in diagnostic_msgs/DiagnosticStatus."""
+    """Level (OK, WARN or ERROR), message and values by name, as in diagnostic_msgs/DiagnosticStatus."""
 
     level: int
     message: str
@@ -31,7 +31,7 @@ class Note(NamedTuple):
     text
         Text of the message.
     period
-        Time (s) within which further messages of the same kind are suppressed.
+        Time (s) within which further messages of the same kind are suppressed; 0: none, inf: all.
     """
 
     level: int
@@ -40,23 +40,26 @@ class Note(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Text up to the first colon, without joints and numbers."""
+        """Text up to the first colon, which is the same for all messages of one kind."""
         return self.text.partition(":")[0]
 
 
 class StatusReport:
-    """Status of a controller, with rates since the last report."""
+    """Reporter of a controller's status, with rates since the last report."""
 
     def __init__(self, steady: float) -> None:
-        """Start at ``steady`` (s) with a new controller."""
+        """Start the first interval of rates at ``steady`` (s), the time of the steady clock."""
         self._cycles, self._clamped, self._since = 0, 0, steady
 
     def report(self, controller: Controller, steady: float) -> None:
-        """Start the interval of the next report at ``steady`` (s)."""
+        """Start a new interval of rates at ``steady`` (s), after a report."""
         self._cycles, self._clamped, self._since = controller.cycles, controller.clamped_cycles, steady
 
     def status(self, controller: Controller, steady: float, stamp_age: float, transition: Transition | None) -> Status:
-        """Return the current status, or that of a ``transition``; ``stamp_age`` (s) is the age of the state's stamp."""
+        """Return the status at ``steady`` (s), or that of a ``transition`` if it is not None.
+
+        ``stamp_age`` (s) is the age of the last state by its stamp.
+        """
         mode = controller.mode if transition is None else transition.after
         fault = controller.fault if transition is None else transition.fault
         if mode is Mode.ACTIVE and transition is None:

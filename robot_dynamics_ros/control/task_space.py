@@ -28,7 +28,7 @@ _UNIT_LENGTH = 1e-3
 def pose_error(desired: Array, pose: Array) -> Array:
     """Return translation (3,), m, and rotation vector (3,), rad, from ``pose`` to ``desired``, both (4, 4), as (6,).
 
-    In the root frame's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
+    Both are in the root frame's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
     """
     return np.concatenate([desired[:3, 3] - pose[:3, 3], rotation_vector(desired[:3, :3] @ pose[:3, :3].T)])
 
@@ -129,18 +129,27 @@ class TaskGains:
 
 
 class TaskTorque(NamedTuple):
-    """Torque of the task-space control law, with its errors and conditioning."""
+    """Torque of the task-space control law, with its errors and conditioning.
+
+    Attributes
+    ----------
+    torque
+        Joint torque (n,), Nm or N.
+    error
+        ``pose_error`` (6,), zero in free components.
+    joint_velocities
+        Joint velocities (n,), rad/s or m/s, of the desired twist, by the dynamically consistent inverse.
+    smallest_singular_value
+        Smallest singular value of the Jacobian of the controlled components; 0 at a singularity.
+    damped
+        True if it is below the gains' ``singular_value``; the end effector then does not follow in that direction.
+    """
 
     torque: Array
-    """Joint torque (n,), Nm or N."""
     error: Array
-    """``pose_error`` (6,), zero in free components."""
     joint_velocities: Array
-    """Joint velocities (n,), rad/s or m/s, of the desired twist, by the dynamically consistent inverse."""
     smallest_singular_value: float
-    """Smallest singular value of the Jacobian; 0 at a singularity."""
     damped: bool
-    """True if it is below the gains' ``singular_value``; the end effector then does not follow in that direction."""
 
 
 def task_space_computed_torque(
@@ -156,14 +165,16 @@ def task_space_computed_torque(
 ) -> TaskTorque:
     """Return J^T F + (I - J^T Jbar^T)(M qdd0 + V + G), F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
 
-    The error dynamics of the end effector are e'' + Kd e' + Kp e = 0, where e is ``pose_error``. In the null space, by
-    the dynamically consistent inverse Jbar, the joints follow the posture p: qdd0 = pdd + posture_kd (pd - qd) +
-    posture_kp (p - q). Craig (6.99), (6.104) with the control of 10.4; Khatib 1987; orientation Luh, Walker and Paul
-    1980. The torque is finite at singularities, because the task-space mass is bounded in singular directions.
+    J is the Jacobian of the end-effector link, and Mx, Vx and Gx are the terms of the task-space dynamics, as M, V and
+    G are those of the joint-space dynamics. The error dynamics of the end effector are e'' + Kd e' + Kp e = 0, where e
+    is ``pose_error``. In the null space, by the dynamically consistent inverse Jbar, the joints follow the posture p:
+    qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q). Craig (6.99), (6.104) with the control of 10.4; Khatib 1987;
+    orientation Luh, Walker and Paul 1980. The torque is finite at singularities, because the task-space mass is bounded
+    in singular directions.
 
     For large e the velocity of approach xd = Kp/Kd e is saturated with its direction kept (Khatib 1987, "A unified
-    approach"), so that Kp e = Kd xd: to the velocities in the gains, near singularities (``_before_singularities``),
-    and to the joint velocities. The velocity Kp/Kd (p - q) of the posture is saturated in the same way.
+    approach"), so that Kp e = Kd xd. It is limited by the velocities in the gains, near singularities by the distance
+    to them, and by the joint velocities. The velocity Kp/Kd (p - q) of the posture is saturated in the same way.
 
     Parameters
     ----------
@@ -296,9 +307,9 @@ class EndEffectorTarget(NamedTuple):
     quantity
         "pose", "twist" or "acceleration".
     stamp
-        Stamp of the message (ns).
+        Stamp of the message (ns); 0: now.
     frame
-        Name of the frame in which ``numbers`` are expressed.
+        Name of the frame in which ``numbers`` are expressed; "": the root link.
     numbers
         Pose: position (m) and quaternion x y z w, (7,). Others: linear, then angular part, (6,).
     """
@@ -324,7 +335,15 @@ class _Target:
 
 
 class EndEffectorState(NamedTuple):
-    """Errors (m, rad) of the end effector in the controlled components, and conditioning as in ``TaskTorque``."""
+    """Errors of the end effector in the controlled components, and conditioning.
+
+    Attributes
+    ----------
+    position_error, rotation_error
+        Magnitudes (m, rad) of translation and rotation to the desired pose.
+    smallest_singular_value, damped
+        Those of TaskTorque.
+    """
 
     position_error: float
     rotation_error: float
@@ -337,8 +356,12 @@ class EndEffectorTargets:
 
     Times are seconds of the controller's clock, stamps are the nanoseconds of messages. A target is valid from its
     begin on, and replaces targets that begin at the same time or later. A twist or acceleration belongs to the one pose
-    of the same stamp, in any order of arrival. A target is extrapolated by them for at most ``timeout`` (s), and is at
-    rest afterwards.
+    of the same stamp, in any order of arrival; it extrapolates the target.
+
+    Attributes
+    ----------
+    timeout
+        Longest time (s) of extrapolation, at first 0; afterwards the target is at rest.
     """
 
     def __init__(self) -> None:
@@ -389,9 +412,10 @@ class EndEffectorTargets:
         self._waiting = [*waiting, target]
 
     def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
-        """Add a twist or acceleration (6,) for the pose with this ``stamp`` (ns), which may arrive later.
+        """Add ``vector`` (6,), by ``kind`` a twist or acceleration, for the pose with this ``stamp`` (ns).
 
-        Raises RobotDynamicsError for implausible numbers; the targets are then unchanged.
+        The pose may arrive later. ``now`` is the time (s). Raises RobotDynamicsError for implausible numbers; the
+        targets are then unchanged.
         """
         _check(kind, vector)
         for target in (*self._waiting, *([] if self._current is None else [self._current])):

@@ -18,7 +18,10 @@ from robot_dynamics_ros.model import RobotModel
 
 
 class EndEffector(NamedTuple):
-    """End-effector link, indices 0 to 5 of its controlled components (x y z, rotation about x y z), and gains."""
+    """End effector of a task-space law: name of the ``link``, ``rows`` and gains.
+
+    ``rows`` are the indices 0 to 5 of its controlled components: x y z, rotation about x y z.
+    """
 
     link: str
     rows: tuple[int, ...]
@@ -109,7 +112,8 @@ class Tuning:
     def check_sampling(self, measured: float = 0.0, inertia: Array | None = None) -> None:
         """Raise RobotDynamicsError for gains that are unstable at the update rate, else at a ``measured`` period (s).
 
-        Gains of torques are not checked if ``inertia``, as for ``gains``, is None.
+        A period of 0 is unknown, and not checked. ``inertia`` is as for ``gains``; if it is None, gains that are
+        torques are not checked.
         """
         period = 1.0 / self.settings.update_rate if self.settings.update_rate > 0.0 else measured
         if period <= 0.0:
@@ -123,7 +127,7 @@ class Tuning:
             check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
 
     def check_change(self, new: Tuning) -> None:
-        """Raise RobotDynamicsError if a change of the law would change the unit of explicit gains."""
+        """Raise RobotDynamicsError if ``new`` has another law, for which unchanged explicit gains have another unit."""
         before, after = self.settings, new.settings
         if (
             self.law.gains_are_accelerations != new.law.gains_are_accelerations
@@ -139,10 +143,12 @@ class Tuning:
 def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:
     """Raise RobotDynamicsError for gains (n,), 1/s^2 and 1/s, that are unstable with the sampling ``period`` (s).
 
+    The message has the ``setting``, an entry of ``names`` and ``of``, the kind of these n names.
+
     With exact feedback linearisation the error obeys e'' = u, with u = -kp e - kd e' of the state one period earlier,
     held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. By Jury's criterion it is
-    stable if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double
-    integrator, and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
+    stable if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double integrator,
+    and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
 
     The integral gain is not considered: ki < kp kd limits its effect to frequencies below sqrt(kp), where sampling adds
     little lag.
@@ -206,7 +212,10 @@ def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSetting
 
 
 def component_rows(components: Sequence[str]) -> tuple[int, ...]:
-    """Return the sorted indices 0 to 5 of pose components; RobotDynamicsError for none, unknown and repeated ones."""
+    """Return the sorted indices 0 to 5 of ``components``, names in COMPONENTS of ``task_space``.
+
+    Raises RobotDynamicsError for no, unknown and repeated ones.
+    """
     unknown = [name for name in components if name not in COMPONENTS]
     if unknown or not components or len(set(components)) < len(components):
         given = " ".join(components)
@@ -217,7 +226,10 @@ def component_rows(components: Sequence[str]) -> tuple[int, ...]:
 
 
 def component_gains(natural_frequency: Sequence[float], damping_ratio: Sequence[float]) -> tuple[Array, Array]:
-    """Return omega^2 and 2 zeta omega, each (6,); RobotDynamicsError unless all are positive and finite."""
+    """Return omega^2 and 2 zeta omega, each (6,); RobotDynamicsError unless all are positive and finite.
+
+    ``natural_frequency`` omega (rad/s) and ``damping_ratio`` zeta are one number for all components, or six.
+    """
     omega = per_joint("task_space.natural_frequency", natural_frequency, COMPONENTS, of="component")
     zeta = per_joint("task_space.damping_ratio", damping_ratio, COMPONENTS, of="component")
     with np.errstate(over="ignore"):  # checked below

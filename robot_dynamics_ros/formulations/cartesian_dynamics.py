@@ -31,7 +31,8 @@ def smallest_singular_value(jacobian: ArrayLike) -> float:
 def require_regular(jacobian: Array, q: ArrayLike) -> None:
     """Raise RobotDynamicsError if a Jacobian J (m, n) does not have full row rank: Craig 5.8.
 
-    The configuration q (n,) is part of the message.
+    The rank is full if the smallest singular value exceeds 1e-8 times the largest. The configuration q (n,) is part of
+    the message.
     """
     rows, columns = jacobian.shape
     if rows > columns:

@@ -44,9 +44,9 @@ class ClosedForm:
     q
         Positions as symbols: q1, q2 and so on, d2 for a prismatic joint.
     qd
-        Rates as symbols.
+        Rates as symbols: q1', d2' and so on.
     mass_matrix, velocity_terms, gravity
-        M (n, n), V (n,) and G (n,) as SymPy matrices.
+        M (n, n), V (n, 1) and G (n, 1) as SymPy matrices, Tsai (9.86), (9.101), (9.102).
     """
 
     joint_names: tuple[str, ...]
@@ -57,7 +57,7 @@ class ClosedForm:
     gravity: Any
 
     def lines(self, digits: int = 4) -> Iterator[str]:
-        """Yield the equations as text, such as ``M11 = 2.5 + 1.2 c2``.
+        """Yield the equations as text, such as ``M11 = 2.5 + 1.2 c2``, where c2 is cos(q2) and s12 is sin(q1 + q2).
 
         Numbers have ``digits`` significant digits. Terms below a hundredth of the last digit of the largest term of M,
         V or G are omitted.
@@ -78,7 +78,8 @@ class ClosedForm:
 def closed_form(model: RobotModel) -> ClosedForm:
     """Return the closed-form equations of motion of a robot, including couplings and rotors, without friction.
 
-    Numbers are those of the model, without rounding. Terms that cancel up to rounding are omitted.
+    They are Tsai (9.86), (9.101) and (9.102). Numbers are those of the model, without rounding. Terms that cancel up to
+    rounding are omitted.
 
     Parameters
     ----------

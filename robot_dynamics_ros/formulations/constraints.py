@@ -22,7 +22,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.formulations.propagation import cross_matrix
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.robot_model import Wrenches
+from robot_dynamics_ros.model.properties import Wrenches
 
 NEGLIGIBLE = 1e-5
 """Relative size below which a number counts as zero.
@@ -57,7 +57,7 @@ class Constraints:
 
 
 ConstraintFunction = Callable[[Array, Array], Constraints]
-"""Function that returns the constraints at q and qd (n,)."""
+"""Function (q, qd) -> Constraints, for vectors (n,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def constrained_forward_dynamics(
     stabilisation: float = 0.0,
     external_wrenches: Wrenches | None = None,
 ) -> ConstrainedAcceleration:
-    """Return the acceleration under a torque and constraints, LaValle (13.180) and (13.184), without friction.
+    """Return acceleration and multipliers under a torque, LaValle (13.180) and (13.184), without friction.
 
     It solves [M -G^T; G 0] [qdd; lambda] = [u - C qd - g; -dG/dt qd - 2 a G qd - a^2 phi] with a = ``stabilisation``.
     The print lacks g and dG/dt qd.
@@ -154,7 +154,7 @@ def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, 
 def consistent_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, constraints: Constraints) -> Array:
     """Return the velocity (n,) after an inelastic impact that stops the components violating the constraints.
 
-    Of all velocities with G qd = 0 it is the one closest to ``qd`` (n,) in kinetic energy.
+    Of all velocities with G qd = 0 it is the one closest to ``qd`` (n,) in kinetic energy. G is that at ``q`` (n,).
     """
     rate = model.vector("qd", qd)
     return rate + least_change(model.mass_matrix(q), constraints.jacobian, -constraints.jacobian @ rate)[0]
@@ -234,13 +234,13 @@ def driven_motion(
     model
         The robot.
     constraints
-        Function of the constraints.
+        Function (q, qd) -> Constraints, such as ``loops_of(model)``.
     q
         Position (n,) that satisfies the constraints.
     driven
         Names of the driven joints.
     qd, qdd
-        Velocities and accelerations of the driven joints, in their order.
+        Velocities and accelerations of the driven joints, in their order, rad/s or m/s and rad/s^2 or m/s^2.
 
     Raises
     ------
@@ -316,14 +316,14 @@ def loop_constraints(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Constrai
 
 
 def loops_of(model: RobotModel) -> ConstraintFunction:
-    """Return the function of the model's loop constraints, for ``driven_motion`` and ``run_constrained``."""
+    """Return ``loop_constraints`` of the model as a function (q, qd), for ``driven_motion`` and ``run_constrained``."""
     return partial(loop_constraints, model)
 
 
 def loop_forces(multipliers: ArrayLike) -> Array:
     """Return the forces (..., loops, 3) of link a on link b of each loop, N, in root axes.
 
-    ``multipliers`` has shape (..., k).
+    ``multipliers`` (..., k), k = 3 loops, are those of ``loop_constraints``. The result may be a view of them.
     """
     values = np.asarray(multipliers, dtype=np.float64)
     return values.reshape(*values.shape[:-1], -1, 3)
@@ -422,7 +422,7 @@ def run_constrained(
     model
         The robot.
     constraints
-        Function of the constraints; for loops, ``loops_of(model)``.
+        Function (q, qd) -> Constraints; for loops, ``loops_of(model)``.
     q, qd
         Initial position and velocity (n,).
     torque

@@ -3,7 +3,10 @@
 Link frames are Craig's: the axis z_{i-1} and origin p_{i-1} of the book are z_i and p_i here. Two corrections of the
 print: the sums over links s begin at the joint's own link, with c_s the centre of mass of link s relative to p_s
 (p_{s-1} in the book); and the second term of (4.4) is inside the sum over s. The book covers revolute joints only;
-prismatic ones follow from the same principle. Vectors of a wrong shape raise RobotDynamicsError.
+prismatic ones follow from the same principle.
+
+``robot`` is a model or its link tree. q, qd and qdd have shape (n,), in rad or m. Vectors of a wrong shape raise
+RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -20,9 +23,16 @@ from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 
 
 class DalembertTerms(NamedTuple):
-    """Terms of the links' rotation and translation. Rotors are part of the rotation.
+    """Terms of the links' rotation and translation, Milicevic (4.2)-(4.5). Rotors are part of the rotation.
 
-    D_rot, D_tran (n, n): inertia. h_rot, h_tran (n,): velocity terms. c (n,): gravity.
+    Attributes
+    ----------
+    D_rot, D_tran
+        (n, n): inertia (4.2), kg m^2, kg m or kg.
+    h_rot, h_tran
+        (n,): velocity terms (4.4) and (4.3), Nm or N.
+    c
+        (n,): gravity (4.5), Nm or N.
     """
 
     D_rot: Array
@@ -48,7 +58,10 @@ def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 
 
 def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
-    """Return the terms of the joints for their rates (links,), without couplings and rotors as in the book."""
+    """Return the terms (4.2)-(4.5) of the joints, with shapes (links, links) and (links,), at q (n,).
+
+    ``rates`` (links,) are those of the joints. Couplings and rotors are omitted, as in the book.
+    """
     count = len(tree.links)
     rotations, p = tree.base_placements(q)
     z = rotations[:, :, 2]

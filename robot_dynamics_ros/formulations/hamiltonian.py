@@ -3,6 +3,9 @@
 H depends on q and p together through M(q)^-1. It is not separable, so that explicit symplectic methods do not apply.
 The implicit midpoint rule is symplectic and symmetric (Hairer, Lubich, Wanner, Geometric Numerical Integration, VI.4
 and V.1). Its energy error is bounded, unlike that of an explicit Runge-Kutta method.
+
+Positions q are in rad or m, velocities qd in rad/s or m/s, and momenta p in kg m^2/s or kg m/s. Vectors of a wrong
+shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ Link frames are Craig's: the axis z_{j-1} and origin O_{j-1} of Tsai are z_j and
 are corrected: (2.4) multiplies its first sum by the accelerations, and gravity enters (2.4) and (2.15) as -m_j g^T U_ji
 r_j. Rotors follow Tsai (9.157).
 
-``robot`` is a model or its link tree; q, qd and qdd have shape (n,). Vectors of a wrong shape raise RobotDynamicsError.
+``robot`` is a model or its link tree; q, qd and qdd have shape (n,), in rad or m. Vectors of a wrong shape raise
+RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -25,7 +26,17 @@ Q_PRISMATIC = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
 
 
 class DynamicCoefficients(NamedTuple):
-    """Milicevic's dynamic coefficients: D (n, n) (2.11), h[i, k, m] = h_ikm (n, n, n) (2.14), c (n,) (2.15)."""
+    """Milicevic's dynamic coefficients of D qdd + h qd qd + c = tau, in kg m^2, kg m or kg, and Nm or N.
+
+    Attributes
+    ----------
+    D
+        (n, n): inertia (2.11).
+    h
+        (n, n, n): h[i, k, m] = h_ikm (2.14); its term of torque i is the sum of h_ikm qd_k qd_m.
+    c
+        (n,): gravity (2.15).
+    """
 
     D: Array
     h: Array
@@ -33,14 +44,17 @@ class DynamicCoefficients(NamedTuple):
 
 
 def pseudo_inertia(link: Link) -> Array:
-    """Return J_i (4, 4) of Milicevic (2.3): the mass integral of r r^T over the link, r = (x, y, z, 1) in its frame."""
+    """Return J_i (4, 4) of Milicevic (2.3): the mass integral of r r^T over the link, r = (x, y, z, 1) in its frame.
+
+    Units are kg m^2, kg m in the last row and column, and kg in the corner.
+    """
     second = 0.5 * np.trace(link.inertia) * np.eye(3) - link.inertia + link.mass * np.outer(link.com, link.com)
     moment = link.mass * link.com
     return np.block([[second, moment[:, None]], [moment[None, :], np.array([[link.mass]])]])
 
 
 def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicCoefficients:
-    """Return D, h and c at position q (n,).
+    """Return D, h and c of Milicevic (2.11), (2.14), (2.15) at position q (n,).
 
     h_ikm are the Christoffel symbols of D. The sum over m of h_ikm qd_m is the Coriolis matrix C for which dD/dt - 2 C
     is skew-symmetric.
@@ -62,7 +76,10 @@ def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 
 
 def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
-    """Return D, h and c of the joints at q (n,), without couplings and rotors as in the book."""
+    """Return D, h and c of the joints at q (n,), Milicevic (2.11), (2.14), (2.15).
+
+    Couplings and rotors are omitted, as in the book: each axis has the length ``links`` instead of n.
+    """
     count = len(tree.links)
     U, UU = _derivatives(tree, q)
     J = [pseudo_inertia(link) for link in tree.links]
@@ -101,10 +118,10 @@ def _derivatives(tree: LinkTree, q: Array) -> tuple[dict[tuple[int, int], Array]
 
 
 def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Array]:
-    """Return the link Jacobians J_v and J_w (links, 3, joints) of Tsai (9.80) at q (n,).
+    """Return the link Jacobians J_v and J_w (links, 3, joints) of Tsai (9.80)-(9.84) at q (n,).
 
-    J_v[i] maps the rates of the joints to the velocity of link i's centre of mass, m/s, J_w[i] to its angular velocity,
-    rad/s. Both are in the axes of the base frame.
+    J_v[i] maps the rates of the joints, one for each link, to the velocity of link i's centre of mass, m/s, J_w[i] to
+    its angular velocity, rad/s. Both are in the axes of the base frame.
     """
     tree, (q,) = checked(robot, q=q)
     rotations, p = tree.base_placements(q)

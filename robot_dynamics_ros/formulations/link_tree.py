@@ -1,6 +1,7 @@
 """Terms that several formulations share: rotors, and the transformation to the independent coordinates.
 
-Vectors of a wrong shape raise RobotDynamicsError.
+``robot`` is a model or its link tree; q and qd have shape (n,), in rad or m. Vectors of a wrong shape raise
+RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from robot_dynamics_ros.moved import former_name
 
 
 def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTree, list[Array]]:
-    """Return the link tree of a robot, and vectors of its coordinates as arrays (n,).
+    """Return the link tree of a robot, and ``vectors``, given by name, as arrays (n,) in the same order.
 
     Arrays of Python objects, such as symbols, are not converted to floats. Raises RobotDynamicsError, with the vector's
     name, for any other shape.
@@ -32,7 +33,10 @@ def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTre
 
 
 def to_coordinates(tree: LinkTree, term: Array) -> Array:
-    """Transform a joint-space term to the coordinates by virtual work: G^T tau, G^T M G, or G on each tensor axis."""
+    """Transform a joint-space term, each axis of length ``links``, to the coordinates, each axis of length n.
+
+    By virtual work: G^T tau for a vector, G^T M G for a matrix, or G on each tensor axis; G is ``tree.couplings``.
+    """
     for _ in range(term.ndim):
         term = np.moveaxis(term, 0, -1) @ tree.couplings
     return term

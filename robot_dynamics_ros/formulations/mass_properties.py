@@ -79,9 +79,9 @@ def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
     Parameters
     ----------
     inertia
-        Inertia (3, 3) in frame C.
+        Inertia I (3, 3) in frame C.
     rotation
-        (3, 3): its columns are the axes of C in A.
+        R (3, 3): its columns are the axes of C in A.
 
     Raises
     ------

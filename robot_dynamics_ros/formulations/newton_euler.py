@@ -3,12 +3,12 @@
 Craig 6.2-6.5, Tsai 9.3-9.7, Milicevic Tables 1 and 2. Arguments (3,) of the functions of one body can be in any axes,
 the same for all arguments of a call. Inertias (3, 3) are about the centre of mass.
 
-Link frames are Craig's, with z on the axis of the link's own joint. Craig's recursion is for revolute joints; prismatic
-ones are from Tsai and Milicevic. The z_{i-1} and p_{i-1} of Milicevic's Table 1 are z_i and p_i here, so that p*_i
-leads from the parent's origin and rotates with the parent. Tsai treats gravity as a force, (9.60) and (9.65); here the
-base accelerates against gravity, which is equivalent. A bracket of Tsai (9.58) is misplaced: only the acceleration of
-the parent's origin is rotated into the link's frame. Rotors follow Tsai (9.157). Vectors of a wrong shape raise
-RobotDynamicsError.
+``robot`` is a model or its link tree; q, qd and qdd have shape (n,), in rad or m. Link frames are Craig's, with z on
+the axis of the link's own joint. Craig's recursion is for revolute joints; prismatic ones are from Tsai and Milicevic.
+The z_{i-1} and p_{i-1} of Milicevic's Table 1 are z_i and p_i here, so that p*_i leads from the parent's origin and
+rotates with the parent. Tsai treats gravity as a force, (9.60) and (9.65); here the base accelerates against gravity,
+which is equivalent. A bracket of Tsai (9.58) is misplaced: only the acceleration of the parent's origin is rotated into
+the link's frame. Rotors follow Tsai (9.157). Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def angular_acceleration(w: Array, dw: Array, relative: Array, gaining: Array) -
 
 
 def linear_momentum(mass: float, v_c: Array) -> Array:
-    """Return the linear momentum m v_c (3,), kg m/s, for the velocity v_c of the centre of mass: Tsai (9.18)."""
+    """Return the linear momentum m v_c (3,), kg m/s, for the velocity v_c (m/s) of the centre of mass: Tsai (9.18)."""
     return mass * v_c
 
 

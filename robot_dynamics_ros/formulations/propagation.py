@@ -65,8 +65,8 @@ def rotated_jacobian(rotation: ArrayLike, jacobian: ArrayLike) -> Array:
 def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
     """Return angular velocities w, rad/s, and origin velocities v, m/s, (links, 3) in the links' frames.
 
-    They are propagated from the base outwards: Craig (5.45)-(5.48). q, qd (n,) are positions and rates of the
-    independent coordinates.
+    They are propagated from the base outwards: Craig (5.45)-(5.48). ``tree`` has the links (``LinkTree.of`` a model).
+    q, qd (n,) are positions and rates of the independent coordinates, in rad or m.
     """
     joint_rates = tree.couplings @ np.asarray(qd, dtype=np.float64)
     w, v = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))

@@ -1,7 +1,8 @@
 """Properties of the equations of motion: Craig (6.63)-(6.65), Spong (9.58)-(9.63), (9.109)-(9.133).
 
 Configuration-space form, Christoffel symbols, skew symmetry and passivity, bounds on the inertia matrix, linearity in
-the parameters. M is Spong's D, P the potential energy.
+the parameters. M is Spong's D, P the potential energy. ``robot`` is a model or its link tree; q, qd and qdd have shape
+(n,), in rad or m. Vectors of a wrong shape raise RobotDynamicsError.
 
 The derivatives of the inertia matrix are exact: they are computed from the link Jacobians, with couplings and rotors
 (``lagrange``). The Christoffel symbols therefore follow from their definition. They verify the kernels, which compute
@@ -156,7 +157,7 @@ class InertiaBounds:
 
 
 def eigenvalue_range(model: RobotModel, q: ArrayLike) -> tuple[float, float]:
-    """Return the least and the greatest eigenvalue of M(q), Spong (9.119), at q (n,)."""
+    """Return the least and the greatest eigenvalue of M(q), Spong (9.119), at q (n,), in the units of M."""
     eigenvalues = np.linalg.eigvalsh(model.mass_matrix(model.vector("q", q)))
     return float(eigenvalues[0]), float(eigenvalues[-1])
 

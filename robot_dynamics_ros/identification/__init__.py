@@ -1,4 +1,4 @@
-"""Parameters from recordings: measured torques, the model's torques, and the model that fits best."""
+"""Identification of dynamic parameters from recordings: excitation, torque analysis, estimation."""
 
 from robot_dynamics_ros.identification.estimate import (
     Identification,

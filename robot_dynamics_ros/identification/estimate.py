@@ -1,10 +1,11 @@
-"""Parameters that bodies can have, as near to the data and to the prior model as both allow.
+"""Identification: physically consistent parameters that fit recorded torques, close to a prior model.
 
-A body's pseudo-inertia P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite for every real distribution of
-mass, and only then: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent inertial
-parameter identification", RA-L 2018. What the data do not show is taken from the prior by the entropic divergence
-D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, which does not depend on frames or units and keeps P positive definite by
-itself: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach", T-RO 2020.
+A body's pseudo-inertia P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite if and only if a distribution of
+mass has these parameters: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent
+inertial parameter identification", RA-L 2018. Where the data do not determine a parameter, the entropic divergence from
+the prior P0, D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, does. It is independent of frames and units, and keeps P
+positive definite: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach",
+T-RO 2020.
 """
 
 from __future__ import annotations
@@ -35,21 +36,25 @@ from robot_dynamics_ros.moved import former_attribute
 from robot_dynamics_ros.progress import progress
 
 _ROUNDS = 200
-_CONVERGED = 1e-10  # Newton decrement squared, in units of the weighted squares
+_CONVERGED = 1e-10  # squared Newton decrement, in units of the cost
 _HALVINGS = 60
 _ARMIJO = 0.1
 
-_SMALLEST_RADIUS = 0.01  # m, of gyration about the centre of mass, in every direction
+_MIN_RADIUS = 0.01  # m, of gyration about the centre of mass, in every direction
 _MASSLESS_SHARE, _MASSLESS_RADIUS = 0.05, 0.05  # of the mean body's mass; m
 
 
 def pseudo_inertia(parameters: Array) -> Array:
-    """Pseudo-inertia (..., 4, 4) of ten parameters (..., 10): m, m c, ixx ixy ixz iyy iyz izz at the origin."""
+    """Return the pseudo-inertia (..., 4, 4) of inertial parameters (..., 10).
+
+    The ten parameters of a body are its mass m (kg), first moment m c (3, kg m), and moments of inertia ixx, ixy, ixz,
+    iyy, iyz, izz (kg m^2) about the origin of its link frame, in the axes of that frame.
+    """
     return np.asarray(np.einsum("...k,kij->...ij", parameters, _UNITS))
 
 
 def body_parameters(pseudo: Array) -> Array:
-    """The ten parameters (..., 10) of a pseudo-inertia (..., 4, 4): I = tr(S) 1 - S."""
+    """Return the inertial parameters (..., 10) of a pseudo-inertia (..., 4, 4): I = tr(S) 1 - S."""
     s = pseudo[..., :3, :3]
     inertia = np.trace(s, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - s
     upper = np.triu_indices(3)
@@ -71,11 +76,11 @@ _UNITS = _units()
 
 
 def physical_prior(parameters: Array) -> Array:
-    """Bodies (bodies, 10) like the given ones, with a positive definite pseudo-inertia.
+    """Return inertial parameters (bodies, 10) adjusted to a positive definite pseudo-inertia.
 
-    Thin rods, points and impossible inertias get a radius of gyration about their centre of mass of at least 1 cm in
-    every direction; a body without mass becomes a ball at its link's origin with 5 % of the mean body's mass and a
-    radius of gyration of 5 cm in every direction.
+    ``parameters`` (bodies, 10) are ordered as in ``pseudo_inertia``. Thin rods, point masses and impossible inertias
+    get a radius of gyration about their centre of mass of at least 1 cm in every direction. A body without mass becomes
+    a ball at its link's origin with 5 % of the mean body's mass and a radius of gyration of 5 cm.
     """
     masses = parameters[:, 0]
     mean = float(masses[masses > 0.0].mean()) if (masses > 0.0).any() else 1.0
@@ -88,7 +93,7 @@ def physical_prior(parameters: Array) -> Array:
             continue
         com = pseudo[:3, 3] / mass
         values, axes = np.linalg.eigh(pseudo[:3, :3] - mass * np.outer(com, com))
-        about = axes @ np.diag(np.maximum(values, mass * _SMALLEST_RADIUS**2)) @ axes.T
+        about = axes @ np.diag(np.maximum(values, mass * _MIN_RADIUS**2)) @ axes.T
         fixed = pseudo.copy()
         fixed[:3, :3] = about + mass * np.outer(com, com)
         result.append(fixed)
@@ -98,13 +103,14 @@ def physical_prior(parameters: Array) -> Array:
 def feasible_fit(
     triangle: Array, prior: Array, bodies: int, weight: float, weights: Array, start: Array | None = None
 ) -> Array:
-    """Return the parameters x (p,) that minimise 1/2 |R x - z|^2 plus what holds them to the prior.
+    """Return the parameters x (p,) that minimize a convex cost: squared residual plus distance from the prior.
 
-    That is ``weight`` times D(P, P0) for each of the ``bodies``, whose tens come first, and for the positive numbers
-    after them their own of ``weights`` (p - 10 bodies,) times x/x0 - log(x/x0) - 1, the same in one dimension. Convex,
-    with one minimum; Newton's method with a line search, since the logarithms are self-concordant (Boyd,
-    Vandenberghe, chapter 9.6). ``triangle`` (rows, p + 1) is [R z], weighted; ``prior`` (p,) is physical,
-    and so is ``start``, where one is known that is nearer.
+    The cost is 1/2 |R x - z|^2 + ``weight`` sum D(P, P0) + ``weights`` (x/x0 - log(x/x0) - 1), where x starts with the
+    ten parameters of each of ``bodies`` bodies, in SI units, and continues with positive scalars. It is minimized by
+    Newton's method with a line search (Boyd, Vandenberghe, "Convex optimization", chapter 9.6).
+
+    ``triangle`` (rows, p + 1) is [R z], weighted by the noise. ``prior`` (p,) is x0; it must be physically consistent,
+    as must ``start`` (p,), the first iterate (default: the prior). ``weights`` (p - 10 bodies,) belongs to the scalars.
     """
     first = PARAMETERS * bodies
     matrix, target = triangle[:, :-1], triangle[:, -1]
@@ -112,7 +118,6 @@ def feasible_fit(
     constant = np.linalg.slogdet(inverse)[1].sum()
 
     def cost(x: Array) -> float:
-        """The cost, infinite outside."""
         share = x[first:] / prior[first:]
         try:
             factors = np.linalg.cholesky(_pseudo(x, first))
@@ -134,7 +139,7 @@ def feasible_fit(
         step = solve_triangular(reduced[:, :-1], reduced[:, -1])
         decrement = float(reduced[:, -1] @ reduced[:, -1])
         if decrement < _CONVERGED:
-            x = x + step  # as near as this, the whole step stays inside (Dikin's ellipsoid)
+            x = x + step  # such a small step stays feasible (Dikin's ellipsoid)
             break
         share = 1.0
         for _ in range(_HALVINGS):
@@ -153,11 +158,8 @@ def _pseudo(x: Array, first: int) -> Array:
 
 
 def _newton(x: Array, inverse: Array, first: int, weight: float, weights: Array, prior: Array) -> tuple[Array, Array]:
-    """Rows A and right side b that make a Newton step of the divergences min |A s - b|^2: the Hessian is A^T A.
-
-    With P = L L^T and F_k = L^-1 E_k L^-T the Hessian is tr(F_k F_l), and the gradient tr(F_k (L^T P0^-1 L - 1)): a
-    least-squares problem, which is not squared, as precise data need.
-    """
+    """Return rows A and right side b whose least-squares solution s is the Newton step of the divergences."""
+    # With P = L L^T, F_k = L^-1 E_k L^-T: Hessian tr(F_k F_l) = A^T A, gradient tr(F_k (L^T P0^-1 L - 1)) = -A^T b.
     factors = np.linalg.cholesky(_pseudo(x, first))
     bodies, scalars = len(factors), len(x) - first
     half = np.linalg.solve(factors[:, np.newaxis], _UNITS[np.newaxis])  # NumPy 1 takes fewer axes for vectors
@@ -172,43 +174,41 @@ def _newton(x: Array, inverse: Array, first: int, weight: float, weights: Array,
     return rows, -np.concatenate([np.sqrt(weight) * off.ravel(), right])
 
 
-_WEIGHTS = 10.0 ** np.arange(0.0, 5.0)
-"""Weights of the prior to choose from; 100 holds a parameter to about a tenth of itself, as a good measurement does."""
-
-_BARRIER = 1e-3
-"""Weight of the prior of friction and of new rotors: it keeps them positive, and is nothing beside any data."""
-
-_NEW_ROTOR = 0.01  # of the inertia at the joint: prior of a rotor that the model does not have
-_LEAST_FRICTION = 1e-3  # of the joints' noise, for a unit of rate
-
+_WEIGHTS = 10.0 ** np.arange(0.0, 5.0)  # of the prior; 100 counts as a measurement of 10 % standard deviation
+_BARRIER = 1e-3  # weight of the prior of friction and added rotors: it only keeps them positive
+_ADDED_ROTOR = 0.01  # of the inertia at the joint: prior of a rotor that the model does not have
+_MIN_FRICTION = 1e-3  # of the joints' mean noise: prior of a friction coefficient, in SI units
 
 FRICTION_KINDS = ("auto", *KINDS)
-"""Friction to identify: viscous and Coulomb, with Stribeck's effect or as a sigmoid where that predicts parts of the
-recording better; viscous and Coulomb only; none; none, but the prior model's own is known."""
+"""Friction to identify.
+
+``auto``: viscous and Coulomb friction, and for each joint the Stribeck effect or a sigmoid if cross-validation favours
+it. ``viscous_coulomb``: viscous and Coulomb friction. ``none``: no friction. ``keep``: the prior model's, unchanged.
+"""
 
 _POSITIVE = (".mass", ".ixx", ".iyy", ".izz", "inertia", *(f".{name}" for name in COEFFICIENTS))
-_CLEARLY = 2.0  # standard errors
-_BETTER = 0.95  # of the root mean square error
+_SIGNIFICANT = 2.0  # standard errors
+_BETTER = 0.95  # of the RMS error
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """Parameters of a robot by its recordings.
+    """Result of ``identify``: p parameters of a robot, and their r base parameters.
 
     Attributes
     ----------
     parameterization
-        The identified parameters, and the prior model.
+        The identified parameters by name, and the prior model.
     estimate
         The base parameters by unconstrained least squares, with standard deviations.
     values
-        (p,): all parameters, physically consistent, as the dynamics file gets them.
+        Physically consistent parameters (p,) in SI units, in the order of ``parameterization.names``.
     weight
-        Weight of the prior model in them, chosen by cross-validation over PARTS of the samples.
+        Weight of the prior model in ``values``, chosen by cross-validation.
     loss
-        Share by which the weighted RMS residual of ``values`` exceeds that of the base parameters.
+        Relative increase of the weighted RMS residual from unconstrained least squares to ``values``.
     samples
-        Number of torques that were used, of all joints.
+        Number of measured torques used, over all joints.
     """
 
     parameterization: Parameterization
@@ -222,7 +222,7 @@ class Identification:
 
     @property
     def impossible(self) -> NDArray[np.bool_]:
-        """True (r,) if a base parameter's estimate is negative, although it is a sum of quantities that are not."""
+        """True (r,) if the estimate of a base parameter is negative although it is a sum of nonnegative quantities."""
         positive = [name.endswith(_POSITIVE) for name in self.parameterization.names]
         combination = self.estimate.base.combination
         sums = np.all((combination == 0.0) | ((combination > 0.0) & positive), axis=1)
@@ -230,15 +230,16 @@ class Identification:
 
     @property
     def base_values(self) -> Array:
-        """The base parameters (r,) that ``values`` have."""
+        """Base parameters (r,) of ``values``, comparable with ``estimate.values``."""
         return self.estimate.base.combination @ self.values
 
 
 def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION_KINDS[0]) -> Identification:
-    """Identify a robot from recorded motions of its joints, in its order.
+    """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
 
-    ``friction``: one of FRICTION_KINDS. Raises RobotDynamicsError for another, and BagError, with its cure, if a joint
-    never moves or the samples are too few.
+    ``model`` is the prior. ``motions``, see ``motion.recorded_motion``, must have its joints, in its order.
+    ``friction`` is one of FRICTION_KINDS.
+    Raises RobotDynamicsError for any other kind, and BagError if a joint never moves or there are too few samples.
     """
     parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
     samples, factors, estimate, weight, values = _fitted(parameterization, motions)
@@ -257,7 +258,7 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
 def _fitted(
     parameterization: Parameterization, motions: Sequence[RecordedMotion]
 ) -> tuple[Samples, Factors, BaseEstimate, float, Array]:
-    """Return samples, their factors, the base parameters, the weight of the prior, and physical values (p,)."""
+    """Return samples, their factors, the base parameters, the weight of the prior, and consistent values (p,)."""
     samples = Samples.of(parameterization, motions)
     factors = Factors.of(parameterization, samples)
     estimate = estimate_base(parameterization, samples, factors)
@@ -269,11 +270,10 @@ def _fitted(
 def _chosen_shapes(
     parameterization: Parameterization, samples: Samples, values: Array, noise: Array
 ) -> tuple[FrictionShape, ...]:
-    """Return the shape of each joint's friction, chosen by predicting each part of the samples from the others.
+    """Return the friction shape of each joint, chosen by cross-validation with the inertias of ``values`` (p,).
 
-    Viscous and Coulomb friction is kept unless another shape reduces the joint's RMS error by 5 % and its mean square
-    error by two standard errors. The error of all samples, including those near a reversal, must not grow. Each
-    candidate is fitted to all joints at once, with the inertial parameters of ``values`` (p,).
+    Another shape than viscous and Coulomb friction must reduce the RMS error by 5 %, significantly, and must not
+    increase the error of all samples, including those near a reversal.
     """
     everywhere = replace(samples, used=np.ones_like(samples.used))
     inertial = values * (np.arange(len(values)) < parameterization.new_rotors.stop)
@@ -282,10 +282,7 @@ def _chosen_shapes(
     moved = parameterization.moves.astype(np.float64)
 
     def errors(shapes: Sequence[FrictionShape]) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Return the error of each part, predicted by the others, and if the fitted friction is physical.
-
-        Mean square of the used samples (PARTS, joints), sum of squares of all samples (PARTS, joints), bool (joints,).
-        """
+        """Return the mean square of used and the sum of squares of all samples (PARTS, joints); True if physical."""
         columns = parameterization.friction_torques(samples.qd, shapes) / noise[:, np.newaxis]
         rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
         falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
@@ -309,7 +306,7 @@ def _chosen_shapes(
     for shapes in candidate_shapes(fastest):
         after, after_all, physical = errors(shapes)
         gain = before - after
-        clear = gain.mean(axis=0) > _CLEARLY * gain.std(axis=0, ddof=1) / np.sqrt(PARTS)
+        clear = gain.mean(axis=0) > _SIGNIFICANT * gain.std(axis=0, ddof=1) / np.sqrt(PARTS)
         better = (after.mean(axis=0) < least) & (after_all.sum(axis=0) <= before_all.sum(axis=0))
         for j in np.flatnonzero(physical & clear & better):
             chosen[j], least[j] = shapes[j], after[:, j].mean()
@@ -317,15 +314,15 @@ def _chosen_shapes(
 
 
 def _prior(parameterization: Parameterization, estimate: BaseEstimate, samples: Samples) -> Array:
-    """Return physical values (p,) near the model's own; of friction near the estimate, where there is one."""
+    """Return consistent values (p,) near the model's own; friction from the estimate, if it has any."""
     prior = parameterization.own.copy()
     first = parameterization.scalars.start
     prior[:first] = physical_prior(prior[:first].reshape(-1, PARAMETERS)).ravel()
-    prior[parameterization.new_rotors] = _NEW_ROTOR * parameterization.joint_inertias(
+    prior[parameterization.new_rotors] = _ADDED_ROTOR * parameterization.joint_inertias(
         samples.q[:: max(1, len(samples) // 50)]
     )
     estimates = dict(zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True))
-    floor = _LEAST_FRICTION * float(estimate.noise.mean())
+    floor = _MIN_FRICTION * float(estimate.noise.mean())
     for k in range(parameterization.new_rotors.stop, len(prior)):
         prior[k] = max(estimates.get(k, prior[k]), floor)
     return prior
@@ -340,16 +337,15 @@ def _fit(
 
 
 def _chosen_weight(parameterization: Parameterization, factors: Factors, noise: Array, prior: Array) -> float:
-    """Return the weight of the prior, chosen by predicting each part from the others.
+    """Return the weight of the prior by cross-validation over PARTS.
 
-    The largest weight whose mean square is within a standard error of the least, since a few parts cannot distinguish
-    such weights: Breiman et al. 1984, "Classification and regression trees", the one-standard-error rule.
+    It is the largest within a standard error of the best: Breiman et al. 1984, "Classification and regression trees".
     """
     there = [k for k in range(PARTS) if factors.counts[k].any()]
     triangles = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
     squares = np.empty((len(_WEIGHTS), len(there)))
     fits = [prior] * len(there)
-    for row in progress(range(len(_WEIGHTS))[::-1], "cross-validation"):  # from the prior on
+    for row in progress(range(len(_WEIGHTS))[::-1], "cross-validation"):  # each fit starts from the last
         for column, (k, triangle) in enumerate(zip(there, triangles, strict=True)):
             fits[column] = _fit(parameterization, triangle, prior, float(_WEIGHTS[row]), fits[column])
             squares[row, column] = (factors.squares(fits[column])[k] / noise**2).sum() / factors.counts[k].sum()
@@ -363,11 +359,11 @@ _TABLES = ("joints", "links", "couplings")
 
 
 def dynamics_document(identification: Identification, prior: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a dynamics file that makes the prior model the identified one.
+    """Return the content of a dynamics file that turns the prior model into the identified one.
 
-    ``prior`` is the content of its own dynamics file, of which all stays that was not identified: couplings, the
-    payload, and friction where it was kept. The link that a joint moves gets its whole body; links that are fixed to
-    that one count with it, and have no mass of their own any more.
+    ``prior`` is the content of the prior model's dynamics file, empty if it has none. Entries that were not identified
+    are kept: couplings, the payload, and friction of kind ``keep``. The link that a joint moves gets the parameters of
+    the whole moving body; links fixed to it get mass 0.
     """
     parameterization = identification.parameterization
     model = parameterization.model
@@ -403,7 +399,7 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
 
 
 def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> dict[str, Any]:
-    """Return the dynamics file's friction of a joint with the COEFFICIENTS that its shape has."""
+    """Return the friction entry of a joint in the dynamics file."""
     entry: dict[str, Any] = {"viscous": 0.0, "coulomb": 0.0, "coulomb_negative": coefficients.get("coulomb", 0.0)}
     entry |= coefficients
     if "sigmoid" in entry:
@@ -418,9 +414,9 @@ def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> 
 def write_dynamics_file(
     path: Path, document: Mapping[str, Any], comments: Sequence[str], *, overwrite: bool = False
 ) -> None:
-    """Write a dynamics file that begins with ``comments``, a line for each joint, link and rotor.
+    """Write ``document`` as a dynamics file (YAML), with one comment line for each string in ``comments``.
 
-    Raises RobotDynamicsError if it cannot be written, or exists and ``overwrite`` is False.
+    Raises RobotDynamicsError if the file cannot be written, or if it exists and ``overwrite`` is False.
     """
     tables = {
         key: {name: _Line(entry) for name, entry in value.items()} if key in _TABLES and value else value
@@ -436,14 +432,13 @@ def write_dynamics_file(
 
 
 class _Line(dict[str, Any]):
-    """A table that is written on one line."""
+    """Mapping that is written on one line."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML with every number and list in full, without references."""
+    """Dumper that writes no YAML aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Return True: nothing is written as a reference."""
         return True
 
 

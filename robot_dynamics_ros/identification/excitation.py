@@ -22,15 +22,15 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
 
-_RANGE = np.pi  # rad or m, to each side of zero, for joints without position limits
-_SPEED = 1.0  # rad/s or m/s, for joints without velocity limit
+_RANGE = np.pi  # rad or m, position limit of joints without one
+_SPEED = 1.0  # rad/s or m/s, velocity limit of joints without one
 _CONDITION_POINTS = 10  # samples of the regressor in each period of the highest harmonic
 _LIMIT_POINTS = 80  # samples for the limits in each period of the highest harmonic
 _STEP = 1e-6  # of finite differences
-_PENALTY = 10.0  # decades of the condition number for one effort of twice its bound
+_PENALTY = 10.0  # of an effort of twice its bound, in decades of the condition number
 _MIN_SHARE = 0.5  # of the effort limits; the search ends when the bound falls below it
 _ITERATIONS = 40
-_NUMBERS = 4_000_000  # regressor entries that are computed at once
+_MAX_ENTRIES = 4_000_000  # of the regressor, computed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +47,10 @@ class ExcitationLimits:
     def of(cls, model: RobotModel, margin: float = 0.1, acceleration: ArrayLike = np.inf) -> ExcitationLimits:
         """Return the model's limits, reduced by a margin.
 
-        ``margin`` (0 to 1) is the share of each limit that stays free; of a position range, half of it at each end.
-        Joints without position limits get -pi to pi (rad or m), joints without velocity limit 1 rad/s or m/s. The limit
-        ``acceleration``, one number or (n,), is not reduced. Raises RobotDynamicsError for a margin or an acceleration
-        out of range, and for a joint without a position range.
+        ``margin``, from 0 to less than 1, is the share of each limit that stays free; of a position range, half of it
+        at each end. Joints without position limits get -pi to pi (rad or m), joints without velocity limit 1 rad/s or
+        m/s. ``acceleration``, a number or (n,), is not reduced. Raises RobotDynamicsError for a margin or an
+        acceleration out of range, and for a joint whose position range is empty.
         """
         if not 0.0 <= margin < 1.0:
             raise RobotDynamicsError(f"margin {margin} is out of range. Cure: give 0 or more, and less than 1")
@@ -76,32 +76,32 @@ class ExcitationLimits:
         return cls(lower, upper, velocity, largest, model.effort_limits * (1.0 - margin))
 
     def time_to(self, q: Array) -> float:
-        """Return the duration (s) of a quintic from rest to rest at ``q`` (n,), from any position within the limits.
-
-        For the distance d and the duration T, its largest velocity is 15/8 d / T, and its largest acceleration
-        10 / sqrt(3) d / T^2.
-        """
+        """Return the duration (s) of a quintic from rest to rest at ``q`` (n,), from any position within the limits."""
+        # For distance d and duration T: largest velocity 15/8 d / T, largest acceleration 10 / sqrt(3) d / T^2.
         far = np.maximum(q - self.lower, self.upper - q)
         return float(
             np.maximum(1.875 * far / self.velocity, np.sqrt(10.0 / np.sqrt(3.0) * far / self.acceleration)).max()
         )
 
     def effort_ratio(self, model: RobotModel, q: Array, qd: Array, qdd: Array) -> float:
-        """Return the largest ratio of effort (inverse dynamics and friction) to its limit along a motion (m, n)."""
+        """Return the largest ratio of effort (inverse dynamics and friction) to its limit along a motion.
+
+        ``q``, ``qd`` and ``qdd`` (m, n) are in SI units.
+        """
         tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
         return float((np.abs(tau) / self.effort).max())
 
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A periodic motion q = center + Fourier series, see ``control.trajectory.generators``, in rad or m and s.
+    """Periodic motion: ``center`` plus the Fourier series of ``control.trajectory.generators.fourier_wave``.
 
     Attributes
     ----------
     joint_names, center
-        The n joints, and the constant term of their positions (n,).
+        The n joints, and the constant term (n,) of their positions in rad or m.
     sine, cosine
-        The coefficients a and b (n, L) of the velocity.
+        The coefficients a and b (n, L) of the velocity in rad/s or m/s, for L harmonics.
     base_frequency
         Frequency of the first harmonic (Hz): the inverse of the period.
     condition
@@ -116,7 +116,7 @@ class Excitation:
     condition: float
 
     def samples(self, count: int) -> tuple[Array, Array, Array]:
-        """Return q, qd, qdd (count, n) at evenly spaced times of one period."""
+        """Return q, qd, qdd (count, n) in SI units at evenly spaced times of one period, from 0."""
         times = np.arange(count) / (count * self.base_frequency)
         wave = fourier_wave(times, self.sine, self.cosine, 2 * math.pi * self.base_frequency)
         return self.center + wave[0], wave[1], wave[2]
@@ -130,14 +130,13 @@ def find_excitation(
     restarts: int = 5,
     seed: int = 0,
 ) -> tuple[Excitation, float]:
-    """Return the best motion, and the condition number of the first random motion for comparison.
+    """Find a periodic motion with a small condition number of the base regressor.
 
-    The condition number is minimised from ``restarts`` random motions by a quasi-Newton method (L-BFGS-B); the same
-    ``seed`` gives the same motion. ``period`` is in s, the number of ``harmonics`` L is 2 or more.
-
-    All motions of the search are within the limits of position, velocity and acceleration: the series of each joint is
-    scaled and shifted to fit. A quadratic penalty keeps efforts (inverse dynamics and friction) below a bound, which is
-    lowered until the whole motion is within the effort limits.
+    The result is the motion and, for comparison, the condition number of the first random motion. Starting from
+    ``restarts`` (1 or more) random motions, L-BFGS-B minimizes the condition number; the same ``seed`` gives the same
+    motion. ``period`` is in s, the number of ``harmonics`` is 2 or more. Scaling and shifting each series keeps
+    position, velocity and acceleration within ``limits``; a quadratic penalty keeps the efforts (inverse dynamics and
+    friction) within theirs. Collisions are not considered.
 
     Raises RobotDynamicsError for arguments out of range, and if no motion within the effort limits is found.
     """
@@ -152,18 +151,18 @@ def find_excitation(
     starts = [rng.normal(size=search.size) for _ in range(restarts)]
     first = search.excitation(starts[0])
     bar = progress(range(restarts * _ITERATIONS), "exciting trajectory")
-    found = []
+    excitations = []
     for start in starts:
         part = islice(bar, _ITERATIONS)
         if (motion := search.minimise(start, partial(_advance, part))) is not None:
-            found.append(motion)
+            excitations.append(motion)
         deque(part, maxlen=0)  # a search may converge before its last iteration
-    if not found:
+    if not excitations:
         raise RobotDynamicsError(
             f"no motion within the effort limits was found from {restarts} random motions. Cure: a smaller margin, a "
             "longer duration, or another seed"
         )
-    return min(found, key=lambda excitation: excitation.condition), first.condition
+    return min(excitations, key=lambda excitation: excitation.condition), first.condition
 
 
 def _advance(bar: Iterator[int], _: Array) -> None:
@@ -171,7 +170,7 @@ def _advance(bar: Iterator[int], _: Array) -> None:
 
 
 class _Search:
-    """Map from unbounded variables x (size,) to motions within the limits, and their cost."""
+    """Map of unbounded variables x (size,) to motions within the limits, and their cost."""
 
     def __init__(self, model: RobotModel, limits: ExcitationLimits, base_frequency: float, harmonics: int) -> None:
         self._model, self._limits, self._frequency = model, limits, base_frequency
@@ -246,10 +245,9 @@ class _Search:
         return _Spectrum(columns, norms, *np.linalg.eigh(columns.T @ columns))
 
     def cost(self, x: Array, share: float = 1.0) -> tuple[float, Array]:
-        """Return the cost of x (size,), and its gradient (size,).
+        """Return cost and gradient (size,) at x (size,): log10 of the condition number plus a penalty.
 
-        The cost is log10 of the condition number plus a penalty: the sum, over samples and joints, of the squared
-        relative excess of the effort over ``share`` times its limit.
+        The penalty is the sum of squares of the relative excess of the effort over ``share`` times its limit.
         """
         model, limit = self._model, share * self._limits.effort
         center, coefficients = self._parameters(x)
@@ -274,15 +272,15 @@ class _Search:
     ) -> Array:
         """Return the gradient of the cost with respect to q, qd, qdd (3, m, n).
 
-        The gradients with respect to the regressor (m, n, p) and the friction torque (m, n) are given. The derivatives
-        of these two are forward differences; one evaluation changes one component of the state in all samples.
+        ``by_regressor`` (m, n, p) and ``by_friction`` (m, n) are the gradients with respect to regressor and friction
+        torque, whose derivatives are forward differences.
         """
         m, n = friction.shape
         gradient = np.empty((3 * n, m))
         weights = by_regressor.reshape(m, -1, 1)
         before = (regressor.reshape(m, 1, -1) @ weights)[:, 0, 0] + (friction * by_friction).sum(axis=1)
         steps = _STEP * np.eye(3 * n).reshape(3 * n, 3, 1, n)
-        for rows in np.array_split(np.arange(3 * n), math.ceil(3 * n * regressor.size / _NUMBERS)):
+        for rows in np.array_split(np.arange(3 * n), math.ceil(3 * n * regressor.size / _MAX_ENTRIES)):
             states = np.moveaxis(motion + steps[rows], 1, 0)
             after = (self._model.regressor(*states).reshape(len(rows), m, 1, -1) @ weights)[..., 0, 0]
             after += (self._model.friction_torque(*states[:2]) * by_friction).sum(axis=2)
@@ -307,7 +305,7 @@ class _Search:
 
 
 class _Spectrum(NamedTuple):
-    """Columns of unit length C (rows, k), their former lengths, eigenvalues (k,) and eigenvectors (k, k) of C^T C."""
+    """Regressor columns C (rows, k) scaled to unit length, their lengths before, eigenvalues and -vectors of C^T C."""
 
     columns: Array
     norms: Array
@@ -320,10 +318,8 @@ class _Spectrum(NamedTuple):
         return float(self.values[-1] / max(self.values[0], np.finfo(np.float64).eps))
 
     def gradient(self) -> Array:
-        """Return the gradient of log10(ratio) / 2 by the columns before their normalisation (rows, k).
-
-        For a unit eigenvector v of the value l and u = C v: dl = 2 u^T dC v, with C_k = Y_k / |Y_k|.
-        """
+        """Return the gradient of log10(ratio) / 2 with respect to the unscaled columns Y (rows, k)."""
+        # For an eigenvalue l with unit eigenvector v: dl = 2 (C v)^T dC v, with C_k = Y_k / |Y_k|.
         gradient = np.zeros_like(self.columns)
         for index, sign in ((-1, 1.0), (0, -1.0)):
             value, vector = self.values[index], self.vectors[:, index]

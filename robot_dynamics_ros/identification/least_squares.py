@@ -1,7 +1,7 @@
 """Weighted least squares on the base regressor, Spong (9.121), with standard deviations that hold on real recordings.
 
-Of a recording only samples count that are nearly independent of each other, and none of a joint at rest. The standard
-deviations allow for correlated noise, for parts of the recording that disagree, and for what the model neglects.
+Only nearly independent samples are used, and no torque of a joint at rest. The standard deviations account for
+correlated noise, for disagreement between parts of the recording, and for effects that the model neglects.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.progress import progress
 
 PARTS = 5
-"""Parts of each recording's samples, one after the other, that cross-validation leaves out in turn."""
+"""Number of consecutive parts of each recording that cross-validation leaves out in turn."""
 
 _CHUNK = 1024  # samples whose regressor is in memory at a time
-_REACH = 1.5  # periods of the cutoff that the filter smears a step over, to each side
-_RECORDED_RANK = 1e-7  # of a column: where less is left of it, it shows nothing
-_LEAST_NOISE = 1e-6  # of a joint's torque: recordings without noise exist in simulation only
+_REACH = 1.5  # periods of the cutoff over which the filter smears a step, to each side
+_RANK_TOLERANCE = 1e-7  # relative length of a column that is independent of the others
+_MIN_NOISE = 1e-6  # of a joint's RMS torque, for simulations without noise
 _TINY = 1e-12  # Nm or N, of a joint without any torque
 _LAG = 1e-3  # s, of difference quotients
-_NOISE_RATIO = 2.0  # of two estimates of a variance, as noise alone gives it
+_NOISE_RATIO = 2.0  # of two estimates of a variance that noise alone explains
 _SIGNIFICANT = 1.5  # standard deviations of chi-squared above its mean
-_ROUNDS = 30
+_ITERATIONS = 30
 _CONVERGED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Motion and torque at m times.
+    """Motion and measured torque of n joints at m times.
 
     Attributes
     ----------
     q, qd, qdd, tau
-        (m, n) in SI units.
+        Position, velocity, acceleration and torque (m, n) in SI units.
     qddd, taud
-        Rates (m, n) of acceleration and torque.
+        Time derivatives (m, n) of acceleration and torque.
     used
-        (m, n): True if this joint's torque counts, see ``friction.at_rest``.
+        True (m, n) if the torque of this joint is used, see ``friction.at_rest``.
     part
-        (m,): number of the part, of PARTS.
+        Number (m,) of the part, from 0 to PARTS - 1.
     """
 
     q: Array
@@ -63,10 +63,10 @@ class Samples:
 
     @classmethod
     def of(cls, parameterization: Parameterization, motions: Sequence[RecordedMotion]) -> Samples:
-        """Choose samples of recordings.
+        """Return samples of recordings that are half a period of the filter's cutoff apart.
 
-        They are half a period of the filter's cutoff apart: what the filter leaves of white noise is then nearly white
-        again, and nothing else is lost. Gautier 1997, "parallel decimate".
+        The filtered noise is nearly white there: parallel decimation, Gautier 1997. ``motions`` have the joints of the
+        model, in its order.
         """
         recordings = []
         for motion in motions:
@@ -91,23 +91,24 @@ class Samples:
         return -(-len(self) // _CHUNK)
 
     def columns(self, parameterization: Parameterization, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield places, columns (k, n, p) and torque (k, n) of the samples, chunk by chunk.
+        """Yield slice, regressor columns (k, n, p) and torque (k, n) of chunks of the samples; unused rows are zero.
 
-        Rows that do not count are zero. Each chunk begins with the last ``overlap`` samples of the one before it.
+        Each chunk begins with the last ``overlap`` samples of the one before it.
         """
         for start in range(0, len(self), _CHUNK):
-            places = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
-            motion = self.q[places], self.qd[places], self.qdd[places]
-            used = self.used[places]
-            torque = (self.tau[places] - parameterization.known(*motion)) * used
-            yield places, parameterization.columns(*motion) * used[:, :, np.newaxis], torque
+            chunk = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
+            motion = self.q[chunk], self.qd[chunk], self.qdd[chunk]
+            used = self.used[chunk]
+            torque = (self.tau[chunk] - parameterization.known(*motion)) * used
+            yield chunk, parameterization.columns(*motion) * used[:, :, np.newaxis], torque
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Triangular factors [R z] of columns and torque, for each part and each joint: (PARTS, n, p + 1, p + 1).
+    """Factors [R z], ``triangles`` (PARTS, n, p + 1, p + 1), of regressor and torque, for each part and joint.
 
-    They hold all that least squares needs of the samples, whose number is in ``counts`` (PARTS, n).
+    They are those of a QR factorization, which contain all that least squares needs. ``counts`` (PARTS, n) are the
+    numbers of torques used.
     """
 
     triangles: Array
@@ -118,24 +119,24 @@ class Factors:
         cls,
         parameterization: Parameterization,
         samples: Samples,
-        more: Callable[[slice, Array], Array] | None = None,
+        additional: Callable[[slice, Array], Array] | None = None,
     ) -> Factors:
-        """Reduce the samples chunk by chunk: Golub, Van Loan, sequential QR.
+        """Return the factors of samples by sequential QR (Golub, Van Loan).
 
-        ``more`` returns further columns (k, n, e) for places of samples and their columns (k, n, p); they stand
-        between those and the torque.
+        ``additional`` returns columns (k, n, e) to insert before the torque, for a slice of the samples and its columns
+        (k, n, p).
         """
         n = parameterization.model.n
         triangles = np.zeros((PARTS, n, 0, 0))
-        for places, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
-            used = samples.used[places]
+        for chunk, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
+            used = samples.used[chunk]
             rows = [columns, torque[:, :, np.newaxis]]
-            if more is not None:
-                rows.insert(1, more(places, columns) * used[:, :, np.newaxis])
+            if additional is not None:
+                rows.insert(1, additional(chunk, columns) * used[:, :, np.newaxis])
             stacked = np.concatenate(rows, axis=2)
             if not triangles.size:
                 triangles = np.zeros((PARTS, n, stacked.shape[2], stacked.shape[2]))
-            part = samples.part[places]
+            part = samples.part[chunk]
             for k in np.unique(part):
                 for j in range(n):
                     chosen = stacked[(part == k) & used[:, j], j]
@@ -144,34 +145,39 @@ class Factors:
         return cls(triangles, counts)
 
     def weighted(self, deviations: Array, parts: NDArray[np.bool_] | None = None) -> Array:
-        """Return [R z] (p + 1, p + 1) of some parts (default: all), rows over the joints' ``deviations`` (n,)."""
+        """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (PARTS,), by default all.
+
+        Rows are weighted by 1 / ``deviations`` (n,).
+        """
         chosen = self.triangles if parts is None else self.triangles[parts]
         stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
         return np.asarray(np.linalg.qr(stacked, mode="r"))
 
     def squares(self, x: Array) -> Array:
-        """Sum of the squares of the residuals (PARTS, n) for the parameters ``x`` (p,)."""
+        """Return the sum of squared residuals (PARTS, n) of the parameters ``x`` (p,)."""
         residual = self.triangles @ np.append(-x, 1.0)
         return np.asarray(np.einsum("kji,kji->kj", residual, residual))
 
 
 @dataclass(frozen=True, eq=False)
 class BaseEstimate:
-    """Least squares of the base parameters.
+    """Least-squares estimate of r base parameters.
 
     Attributes
     ----------
     base
-        The base parameters: those of the model, or less, where the recording does not move enough.
-    values, deviations
-        (r,): estimates and their standard deviations, in SI units: what noise and disagreeing parts of the recording
-        leave open, and how far an estimate moves where delays and nonlinear friction are fitted along.
+        The base parameters: those of the model, or fewer if the recording does not excite all of them.
+    values
+        Estimates (r,) in SI units.
+    deviations
+        Their standard deviations (r,). They include noise, disagreement between parts of the recording, and the change
+        of an estimate if delays and nonlinear friction are estimated too.
     noise
-        (n,): standard deviation of each joint's residual torque.
+        Standard deviation (n,) of the residual torque of each joint in Nm or N.
     condition
-        Condition number of the weighted base regressor, with columns of unit length.
+        Condition number of the weighted base regressor with columns of unit length.
     unseen
-        Names of base parameters of the model that the recording does not show.
+        Names of the base parameters of the model that the recording does not excite.
     """
 
     base: BaseParameters
@@ -183,16 +189,17 @@ class BaseEstimate:
 
 
 def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
-    """Estimate the base parameters: least squares, weighted by each joint's residual, until the weights converge.
+    """Estimate the base parameters by least squares, iteratively weighted by the inverse of each joint's RMS residual.
 
-    Raises BagError if there are fewer samples than base parameters.
+    ``factors`` are those of ``samples``. Raises BagError if a joint is always at rest, or if there are too few torques
+    (two or less for each base parameter).
     """
     base, counts = parameterization.base, factors.counts.sum(axis=0)
-    silent = [name for name, count in zip(parameterization.model.joint_names, counts, strict=True) if not count]
-    if silent:
+    idle = [name for name, count in zip(parameterization.model.joint_names, counts, strict=True) if not count]
+    if idle:
         raise BagError(
-            f"the recording: {', '.join(silent)} never moves one way for longer than three periods of the filter's "
-            "cutoff. Cure: record a motion of all joints, or give a higher cutoff"
+            f"the recording: {', '.join(idle)} never moves in one direction for longer than three periods of the "
+            "filter's cutoff. Cure: record a motion of all joints, or give a higher cutoff"
         )
     if counts.sum() <= 2 * len(base.names):
         raise BagError(
@@ -200,15 +207,15 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
             "Cure: record longer"
         )
     noise = np.ones(len(counts))
-    recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], parameterization.names, _RECORDED_RANK)
-    lost: list[int] = []
+    recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], parameterization.names, _RANK_TOLERANCE)
+    unexcited: list[int] = []
     if len(recorded.names) < len(base.names):
-        lost = np.setdiff1d(base.independent, recorded.independent).tolist()
+        unexcited = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
     freedom = 1.0 - len(base.names) / counts.sum()
-    floor = _LEAST_NOISE * np.sqrt(factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts) + _TINY
+    floor = _MIN_NOISE * np.sqrt(factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts) + _TINY
     x = np.zeros(len(parameterization.names))
-    for _ in range(_ROUNDS):
+    for _ in range(_ITERATIONS):
         weighted = factors.weighted(noise)
         matrix, target = weighted[:, base.independent], weighted[:, -1]
         x[base.independent] = np.linalg.lstsq(matrix, target, rcond=None)[0]
@@ -220,24 +227,20 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
     condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
     inverse = np.linalg.pinv(matrix)
     inverse = inverse @ inverse.T
-    covariance = inverse @ _scatter(parameterization, samples, base, x, noise, freedom) @ inverse
+    covariance = inverse @ _score_covariance(parameterization, samples, base, x, noise, freedom) @ inverse
     variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(factors, base, noise, np.diag(covariance))
     deviations = np.sqrt(variances + _modelling_error(parameterization, samples, base, x, noise) ** 2)
-    unseen = tuple(parameterization.names[k] for k in lost)
+    unseen = tuple(parameterization.names[k] for k in unexcited)
     return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
 
 
 def _variance_factor(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
-    """Return the ratio of the jackknife's variances over PARTS to ``variances`` (r,), or 1 where noise explains it.
-
-    The median over the base parameters is taken, since single ratios scatter widely. Efron, "The jackknife, the
-    bootstrap and other resampling plans", 1982, chapter 3.
-    """
-    there = [k for k in range(PARTS) if factors.counts[k].any()]
-    freedom = len(there) - 1
+    """Return the median ratio of jackknife variances (Efron 1982) to ``variances`` (r,); 1 if insignificant."""
+    present = [k for k in range(PARTS) if factors.counts[k].any()]
+    freedom = len(present) - 1
     if freedom < 1:
         return 1.0
-    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
+    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in present]
     left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
     squares = freedom * left.var(axis=0)
     usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3  # median of chi-squared over its mean, by Wilson and Hilferty
@@ -248,18 +251,17 @@ def _variance_factor(factors: Factors, base: BaseParameters, noise: Array, varia
 def _modelling_error(
     parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array
 ) -> Array:
-    """Return the change of the base parameters (r,) if effects that the model neglects are estimated with them.
+    """Return the change of the base parameters (r,) if effects that the model neglects are estimated too.
 
-    These are, to first order, a delay of the effort, a lag of the velocity behind the position, and friction that is
-    not linear in the speed. The change is zero where they explain no more than noise would.
+    These are a delay of the effort, a lag of the velocity, and friction nonlinear in the speed. 0 if insignificant.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
 
-    def neglected(places: slice, columns: Array) -> Array:
-        q, qd, qdd, qddd = (values[places] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
+    def neglected(chunk: slice, columns: Array) -> Array:
+        q, qd, qdd, qddd = (values[chunk] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
         late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd) @ x
-        lag = (late - parameterization.columns(q, qd, qdd) @ x) / _LAG
-        effects = [samples.taud[places][:, :, np.newaxis], lag[:, :, np.newaxis]]
+        lag = (late - columns @ x) / _LAG
+        effects = [samples.taud[chunk][:, :, np.newaxis], lag[:, :, np.newaxis]]
         if parameterization.friction == "viscous_coulomb":
             effects.append(parameterization.nonlinear_friction(qd, fastest))
         return np.concatenate(effects, axis=2)
@@ -269,22 +271,21 @@ def _modelling_error(
     triangle = np.asarray(np.linalg.qr(factors[:, kept], mode="r"))
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
-    values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RECORDED_RANK)[0] / lengths
+    values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RANK_TOLERANCE)[0] / lengths
     r, count = len(base.names), len(lengths) - len(base.names)
-    explained = float(np.sum(triangle[r:-1, -1] ** 2))  # chi-squared with count degrees of freedom, if by noise
+    explained = float(np.sum(triangle[r:-1, -1] ** 2))  # for pure noise: chi-squared with count degrees of freedom
     if explained < count + _SIGNIFICANT * math.sqrt(2.0 * count):
         return np.zeros(r)
     return np.asarray(values[:r] - x[base.independent])
 
 
-def _scatter(
+def _score_covariance(
     parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array, freedom: float
 ) -> Array:
-    """Covariance (r, r) of X^T e, for residuals whose correlation over time and between joints does not change.
+    """Return the covariance (r, r) of X^T e for residuals e that are correlated over time and between joints.
 
-    Sum over the lags l of w_l X_t^T C_l X_(t+l), C_l the residuals' covariance (n, n) at that lag and w_l Bartlett's
-    weights, so many of them as Andrews 1991 (6.4) finds of a first-order process: White's and Newey and West's
-    estimator with X taken as given, which serves for fewer samples.
+    It is the sum over lags l of w_l X_t^T C_l X_(t+l), with the residuals' covariance C_l (n, n) and Bartlett's weights
+    w_l: the estimator of Newey and West for stationary residuals, which needs fewer samples.
     """
     chunks = progress(samples.columns(parameterization), "residuals", samples.chunks)
     error = np.concatenate([torque - columns @ x for _, columns, torque in chunks]) / noise
@@ -296,9 +297,9 @@ def _scatter(
         sums = error[: len(error) - lag].T @ error[lag:]
         covariances.append((1.0 - lag / (lags + 1)) * sums / np.maximum(pairs, 1.0) / freedom)
     total = np.zeros((len(base.names), len(base.names)))
-    for places, columns, _ in progress(samples.columns(parameterization, overlap=lags), "deviations", samples.chunks):
+    for chunk, columns, _ in progress(samples.columns(parameterization, overlap=lags), "deviations", samples.chunks):
         rows = columns[:, :, base.independent] / noise[:, np.newaxis]
-        fresh = 0 if places.start == 0 else lags
+        fresh = 0 if chunk.start == 0 else lags
         for lag, covariance in enumerate(covariances):
             late = rows[max(fresh, lag) :]
             early = rows[max(fresh, lag) - lag : len(rows) - lag]
@@ -308,7 +309,7 @@ def _scatter(
 
 
 def _lags(error: Array) -> int:
-    """Return the number of lags of Bartlett's weights: Andrews 1991, (5.3) and (6.4), for correlation rho."""
+    """Return the number of lags of Bartlett's weights for a first-order process: Andrews 1991, (5.3) and (6.4)."""
     rho = float((error[1:] * error[:-1]).sum() / max((error * error).sum(), 1e-300))
     rho = min(abs(rho), 0.97)
     reach = 1.1447 * (4.0 * rho**2 / (1.0 - rho**2) ** 2 * len(error)) ** (1.0 / 3.0)

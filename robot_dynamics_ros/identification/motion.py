@@ -1,4 +1,4 @@
-"""Recorded motions: filtered and differentiated, and their measured torque against the model's."""
+"""Recorded motions, filtered and differentiated, and comparison of their measured torque with the model's."""
 
 from __future__ import annotations
 
@@ -18,28 +18,35 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.moved import former_name
 
-_SHORTEST = 10  # samples that a stretch must leave
-_HIGHEST_CUTOFF = 10.0
-_SAMPLES_PER_CUTOFF = 6.0  # sampling rate over cutoff, at least, unless asked for otherwise
+_MIN_SAMPLES = 10  # of a stretch, after filtering
+_MAX_DEFAULT_CUTOFF = 10.0  # Hz
+_MIN_RATE_PER_CUTOFF = 6.0  # sampling rate over default cutoff
 _KEPT_PER_CUTOFF = 20.0  # samples that are kept for each period of the cutoff
-_EDGE = 1.5  # periods of the cutoff that each end of a stretch loses
-_JITTER = 0.05  # sampling periods that a message may be off an even grid
-_HOLE = 5.0  # sampling periods without a message that are bridged
+_EDGE = 1.5  # periods of the cutoff that are dropped at each end of a stretch
+_JITTER = 0.05  # sampling periods that a stamp may deviate from an even grid
+_MAX_HOLE = 5.0  # sampling periods without a message that are interpolated
 _STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)  # first derivative, error (w dt)^4 / 30
 _REACH = len(_STENCIL) // 2
-_RESTART = 1_000_000_000  # ns backwards that are a clock set anew, not messages that overtook each other
-_PAUSE = 60_000_000_000  # ns put in place of such a step
+_LOCKED = 100_000_000  # ns without effort and motion, from which on brakes hold the robot
+_STANDSTILL = 1e-3  # rad or m that a joint may move meanwhile
+_RESTART = 1_000_000_000  # ns; a larger step backwards is a clock that was reset, not messages out of order
+_PAUSE = 60_000_000_000  # ns that replace such a step
 
 
 @dataclass(frozen=True)
 class Smoothing:
-    """The zero-phase filter that position, velocity and torque all pass.
+    """Zero-phase low-pass filter of position, velocity and effort.
 
-    A Butterworth filter of ``order`` that runs forward and back (scipy.signal.sosfiltfilt), so that it delays
-    nothing; at the cutoff (Hz) it leaves half the amplitude. Everything passes the same filter, so that the
-    equation of motion, which is nearly linear over so short a time, still holds between what comes out: the
-    parallel filtering of Gautier, "Dynamic identification of robots with power model", ICRA 1997. ``cutoff`` None: 10
-    Hz, or a sixth of the sampling rate where that is less; 0: no filter.
+    A Butterworth filter runs forward and backward (scipy.signal.sosfiltfilt), which causes no delay and leaves half the
+    amplitude at the cutoff. All signals pass the same filter, so that the equation of motion, nearly linear over so
+    short a time, still holds between them: Gautier, "Dynamic identification of robots with power model", ICRA 1997.
+
+    Attributes
+    ----------
+    cutoff
+        Cutoff frequency in Hz; 0: no filter; None: 10 Hz, or a sixth of the sampling rate if that is lower.
+    order
+        Order of the Butterworth filter. Values out of range raise BagError.
     """
 
     cutoff: float | None = None
@@ -52,11 +59,11 @@ class Smoothing:
             raise BagError(f"a filter of order {self.order}. Cure: give 1 or more")
 
     def at(self, rate: float) -> Smoothing:
-        """Return this filter for ``rate`` samples a second, its cutoff a number.
+        """Return this filter for a sampling rate in Hz, with a number as cutoff.
 
-        Raises BagError for a cutoff that the rate does not allow.
+        Raises BagError for a cutoff above 0.45 times the rate.
         """
-        cutoff = min(_HIGHEST_CUTOFF, rate / _SAMPLES_PER_CUTOFF) if self.cutoff is None else self.cutoff
+        cutoff = min(_MAX_DEFAULT_CUTOFF, rate / _MIN_RATE_PER_CUTOFF) if self.cutoff is None else self.cutoff
         if cutoff > 0.45 * rate:
             raise BagError(
                 f"a filter with its cutoff at {cutoff:g} Hz needs more than the recording's {rate:.4g} samples a "
@@ -66,11 +73,11 @@ class Smoothing:
 
     @property
     def edge(self) -> float:
-        """Seconds that each end of a stretch loses, where the filter has too few samples to one side."""
+        """Time (s) dropped at each end of a stretch, where the filter lacks samples on one side."""
         return _EDGE / self.cutoff if self.cutoff else 0.0
 
     def __str__(self) -> str:
-        """Describe the processing of a recording."""
+        """Describe filter and differentiation."""
         slope = "acceleration: five-point central differences of the velocity"
         if self.cutoff == 0.0:
             return f"not filtered; {slope}"
@@ -83,18 +90,18 @@ class Smoothing:
 
 @dataclass(frozen=True, eq=False)
 class RecordedMotion:
-    """A motion and the torque measured along it: m samples of n joints, finite, in SI units.
+    """Motion of n joints and measured torque at m times, finite and in SI units.
 
     Attributes
     ----------
     joint_names
         The n joints, in the order of the columns.
     time
-        Seconds (m,) from the first message; increasing, with steps where a stretch was left out.
+        Time (m,) in s from the first message; increasing, with a step where messages were left out.
     q, qd, qdd, tau
-        Position, velocity, acceleration and measured joint torque, (m, n) each.
+        Position, velocity, acceleration and measured torque (m, n).
     smoothing
-        The filter that they have passed.
+        The filter that all signals have passed.
     """
 
     joint_names: tuple[str, ...]
@@ -106,7 +113,7 @@ class RecordedMotion:
     smoothing: Smoothing = Smoothing(0.0)
 
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
-        """Return some of the samples: a slice, a mask (m,) or places in (m,)."""
+        """Return the samples selected by a slice, a mask (m,) or an array of indices."""
         time, q, qd, qdd, tau = (field[samples] for field in (self.time, self.q, self.qd, self.qdd, self.tau))
         return RecordedMotion(self.joint_names, time, q, qd, qdd, tau, self.smoothing)
 
@@ -117,20 +124,20 @@ def recorded_motion(
     effort_delay: float = 0.0,
     drive_gains: Mapping[str, float] = MappingProxyType({}),
 ) -> RecordedMotion:
-    """Return the motion and the measured torque of a recording, filtered and evenly sampled.
+    """Filter the recording ``series`` by ``smoothing``, differentiate it, and sample it evenly.
 
-    Messages with NaN, without a stamp, or whose stamp does not come after the last are left out. What is left is cut
-    where the time between two messages exceeds five periods, so that no filter and no derivative runs across a
-    gap; smaller holes and uneven stamps are evened by linear interpolation. Velocity where none was recorded is the
-    derivative of the position; derivatives are five-point central differences. Each stretch loses one and a half
-    periods of the cutoff at both ends, where the filter has too little to go by; then only so many samples are kept as
-    the cutoff needs (20 for each of its periods).
+    Messages with NaN, without a stamp, or with a stamp not after the previous one are left out, and so are those of a
+    robot at rest whose efforts are all exactly 0 for 0.1 s or more: brakes hold it. The rest is divided
+    where two messages are more than five periods apart, so that no filter crosses a gap; shorter holes and jitter are
+    removed by linear interpolation. Accelerations, and velocities that were not recorded, are five-point central
+    differences. At both ends of each stretch one and a half periods of the cutoff are dropped; then 20 samples for each
+    period of the cutoff are kept.
 
-    ``effort_delay``: seconds by which the effort is behind position and velocity, less than 1 either way; it is
-    shifted by that. ``drive_gains``: Nm or N per recorded unit of effort, by joint; others have 1.
+    ``effort_delay`` is the time in s, between -1 and 1, by which the effort lags position and velocity, and by which it
+    is shifted. ``drive_gains`` are Nm or N per recorded unit of effort, by joint name (default: 1).
 
-    Raises BagError, with its cure, if too little remains, effort was not recorded, or delay or gains cannot be, and
-    issues a BagWarning for what is left out, with its count.
+    Raises BagError if too few messages remain, if no position or effort was recorded, and for a delay or gains out of
+    range. Issues a BagWarning with the number of messages that are left out.
     """
     _require_motion_and_effort(series)
     if not abs(effort_delay) < 1.0:
@@ -145,7 +152,7 @@ def recorded_motion(
     steps = np.diff(stamps)
     period = float(np.median(steps)) * 1e-9
     smoothing = smoothing.at(1.0 / period)
-    ends = [0, *(np.flatnonzero(steps > _HOLE * period * 1e9) + 1).tolist(), len(stamps)]
+    ends = [0, *(np.flatnonzero(steps > _MAX_HOLE * period * 1e9) + 1).tolist(), len(stamps)]
     stretches = []
     short = 0
     for first, last in zip(ends[:-1], ends[1:], strict=True):
@@ -158,13 +165,13 @@ def recorded_motion(
     if not stretches:
         raise BagError(
             f"the recording: none of its {len(series.stamps)} messages are part of a stretch without gaps that is "
-            f"longer than the {2 * smoothing.edge + _SHORTEST * period:.3g} s that the filter needs. Cure: record "
+            f"longer than the {2 * smoothing.edge + _MIN_SAMPLES * period:.3g} s that the filter needs. Cure: record "
             "longer, or give a higher cutoff"
         )
     if short:
         _warn(f"{short} messages are in stretches between gaps that are too short for the filter; they are left out")
     if len(stretches) > 1:
-        _warn(f"it has {len(stretches) - 1} gaps longer than {_HOLE:g} periods; each stretch is filtered by itself")
+        _warn(f"it has {len(stretches) - 1} gaps longer than {_MAX_HOLE:g} periods; each stretch is filtered by itself")
     time, q, qd, qdd, tau = (np.concatenate(parts) for parts in zip(*stretches, strict=True))
     return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing)
 
@@ -187,9 +194,9 @@ def _filtered(
         even, grid = period, np.arange(time[0], time[-1] + 1e-6 * period, period)
     times: Array = time if grid is None else grid
     edge = max(_REACH, math.ceil((smoothing.edge + abs(effort_delay)) / even - 1e-6))
-    if len(times) - 2 * edge < _SHORTEST:
+    if len(times) - 2 * edge < _MIN_SAMPLES:
         return None
-    from scipy import interpolate, signal  # takes a second to load, which --help would wait for
+    from scipy import interpolate, signal  # slow to import, which would delay --help
 
     kept = slice(edge, len(times) - edge)
     if smoothing.cutoff:
@@ -203,13 +210,13 @@ def _filtered(
         return np.asarray(signal.sosfiltfilt(sections, values, padlen=min(edge, len(values) - 1)))
 
     def slope(values: Array) -> Array:
-        result = np.gradient(values, even)  # for the ends, of which nothing is kept
+        result = np.gradient(values, even)  # for the ends, which are dropped
         result[_REACH:-_REACH] = np.convolve(values, _STENCIL[::-1], "valid") / even
         return result
 
     result = np.empty((4, len(times[kept]), len(velocity)))
     for j, recorded in enumerate(velocity):
-        # A joint that turns on and on may be reported modulo a turn; nothing makes half a turn in a period.
+        # Positions of continuous joints may be recorded modulo 2 pi; no joint moves by pi in a period.
         q = smooth(np.unwrap(series.position[rows, j]))
         qd = slope(q) if recorded is None else smooth(recorded[rows])
         tau = smooth(series.effort[rows, j])
@@ -222,14 +229,14 @@ def _filtered(
 
 @dataclass(frozen=True, eq=False)
 class TorqueAnalysis:
-    """The model's torque along a motion beside the measured one: (m, n) each, in Nm or N.
+    """Measured and modelled torque along a recorded motion: arrays (m, n) in Nm or N.
 
     Attributes
     ----------
     motion
         The motion, with the measured torque ``motion.tau``.
     inertia, velocity, gravity, friction
-        The model's parts: M(q) qdd, V(q, qd) = C(q, qd) qd, G(q) of Craig (6.59), rotors included, and F(q, qd).
+        Terms of the model: M(q) qdd, V(q, qd) = C(q, qd) qd and G(q) of Craig (6.59), rotors included, and F(q, qd).
     """
 
     motion: RecordedMotion
@@ -240,12 +247,12 @@ class TorqueAnalysis:
 
     @property
     def model(self) -> Array:
-        """The model's torque (m, n): the sum of its parts."""
+        """Torque (m, n) of the model: the sum of its terms."""
         return self.inertia + self.velocity + self.gravity + self.friction
 
     @property
     def residual(self) -> Array:
-        """Measured less the model's torque (m, n)."""
+        """Measured torque minus the model's (m, n)."""
         return self.motion.tau - self.model
 
     @property
@@ -260,19 +267,18 @@ class TorqueAnalysis:
 
     @property
     def explained(self) -> Array:
-        """Share of the measured variance that the model explains (n,): 1 - var(residual) / var(tau).
+        """Share (n,) of the measured variance that the model explains: 1 - var(residual) / var(tau), at most 1.
 
-        1 at best, below 0 if the model is worse than the mean; NaN where the measured torque is constant.
+        NaN if the measured torque of a joint is constant.
         """
         measured, left = self.motion.tau.var(axis=0), self.residual.var(axis=0)
         return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=measured > 0.0))
 
 
 def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
-    """Return the model's torque along a recorded motion, part by part.
+    """Compute the terms of the model's torque along a recorded motion.
 
-    Inverse dynamics by recursive Newton-Euler, all samples at once. Raises BagError if the motion's joints
-    are not the model's, in its order.
+    Raises BagError if the joints of the motion are not those of the model, in its order.
     """
     if motion.joint_names != model.joint_names:
         raise BagError(
@@ -289,12 +295,12 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
 
 
 def root_mean_square(values: Array) -> Array:
-    """Return the root of the mean square of each column: (m, n) to (n,)."""
+    """Return the root mean square (n,) of the columns of ``values`` (m, n)."""
     return np.asarray(np.sqrt(np.einsum("ij,ij->j", values, values) / len(values)))
 
 
 def _require_motion_and_effort(series: JointSeries) -> None:
-    """Raise BagError if position or effort was not recorded at all."""
+    """Raise BagError if a joint has no position or effort, or all efforts are zero."""
     for field, values in (("position", series.position), ("effort", series.effort)):
         for name, column in zip(series.joint_names, values.T, strict=True):
             if np.isnan(column).all():
@@ -309,7 +315,7 @@ def _require_motion_and_effort(series: JointSeries) -> None:
 
 
 def _with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointSeries:
-    """Return the series with its effort in Nm or N; BagError for a joint that is not there and for no gain."""
+    """Return the series with its effort in Nm or N; BagError for an unknown joint, and a zero or infinite gain."""
     gains = np.ones(len(series.joint_names))
     for name, gain in drive_gains.items():
         if name not in series.joint_names:
@@ -324,7 +330,7 @@ def _with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointS
 
 
 def _recorded_velocities(series: JointSeries) -> list[Array | None]:
-    """Return each joint's velocity, None where none was recorded: NaN or zero, though the joint moves."""
+    """Return each joint's velocity; None if all are NaN, or all zero although the joint moves."""
     velocities: list[Array | None] = []
     absent = []
     for name, velocity, position in zip(series.joint_names, series.velocity.T, series.position.T, strict=True):
@@ -356,6 +362,13 @@ def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple
     elif not (stamps[1:] > 0).all():  # a simulated clock may start at 0
         _warn(f"{np.count_nonzero(stamps[1:] <= 0)} messages have no stamp; they are left out")
         keep[1:] &= stamps[1:] > 0
+    locked = _locked(series, stamps)
+    if locked.any():
+        _warn(
+            f"{np.count_nonzero(locked)} messages have effort 0 in all joints at rest, as if brakes hold the robot; "
+            "they are left out"
+        )
+        keep &= ~locked
     rows = np.flatnonzero(keep)
     if not len(rows):
         return np.empty(0, dtype=np.int64), rows
@@ -366,8 +379,19 @@ def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple
     return stamps[later] - stamps[0], rows[later]
 
 
+def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return True (m,) for messages of a robot at rest that measures no effort, as behind closed brakes."""
+    zero = np.asarray((series.effort == 0.0).all(axis=1))
+    locked = np.zeros(len(zero), dtype=np.bool_)
+    ends = np.flatnonzero(np.diff(zero, prepend=False, append=False)).reshape(-1, 2)
+    for first, last in ends.tolist():
+        lasts = stamps[last - 1] - stamps[first] >= _LOCKED
+        locked[first:last] = lasts and (np.ptp(series.position[first:last], axis=0) < _STANDSTILL).all()
+    return locked
+
+
 def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the stamps as if the clock had gone on, a minute later, where it was set back."""
+    """Return the stamps with each reset of the clock replaced by a pause of a minute."""
     steps = np.diff(stamps, prepend=stamps[0])
     back = steps < -_RESTART
     if not back.any():
@@ -376,9 +400,8 @@ def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(stamps + np.cumsum(np.where(back, _PAUSE - steps, 0)), dtype=np.int64)
 
 
-def _warn(what: str) -> None:
-    """Issue a BagWarning."""
-    warnings.warn(BagWarning(f"the recording: {what}"), stacklevel=2)
+def _warn(text: str) -> None:
+    warnings.warn(BagWarning(f"the recording: {text}"), stacklevel=2)
 
 
 def __getattr__(name: str) -> object:

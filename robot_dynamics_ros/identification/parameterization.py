@@ -1,7 +1,4 @@
-"""The parameters that identification looks for: inertias, rotors, and friction, Craig (6.110)-(6.112).
-
-The torque is linear in all of them.
-"""
+"""Parameters to identify, in which the torque is linear: inertias, rotors and friction, Craig (6.110)-(6.112)."""
 
 from __future__ import annotations
 
@@ -29,31 +26,31 @@ from robot_dynamics_ros.model.link_tree import LinkTree
 from robot_dynamics_ros.moved import former_name
 
 KINDS = ("viscous_coulomb", "none", "keep")
-"""Friction to identify: viscous and Coulomb friction, and what the shapes add; none; none, but the prior's is known."""
+"""Friction to identify: viscous and Coulomb friction with the given shapes; no friction; the prior's, unchanged."""
 
-_STATES = 6  # random states for each unknown of a joint
-_SPEED, _ACCELERATION = 3.0, 10.0  # of random states, where there is no limit
+_STATES = 6  # random states for each parameter of a joint
+_SPEED, _ACCELERATION = 3.0, 10.0  # of random states, if there is no limit
 
 
 @dataclass(frozen=True, eq=False)
 class Parameterization:
-    """Linear model of the torque in unknown parameters x: tau = columns x + known.
+    """Linear model of the torque in p parameters x: tau = columns(q, qd, qdd) x + known(q, qd, qdd).
 
     Attributes
     ----------
     model
-        The prior model.
+        The prior model, with n independent joints. It has more moving joints if some are coupled, as mimic joints are.
     friction
         One of KINDS.
     shapes
-        Shape of the friction of each moving joint, where it is identified.
+        Friction shape of each moving joint, if friction is identified.
     names
-        (p,): ten for each body, as "link.mcx"; the rotors that the model has; then "joint.rotor_inertia", reflected to
-        the joint, for each joint without a rotor in the model; then "joint.viscous" and so on, by COEFFICIENTS and the
-        joint's shape. Where no motion distinguishes the two levels of Coulomb friction from a weight, one,
-        "joint.coulomb".
+        Names (p,) of the parameters: ten for each moving body, as ``link.mcx``; inertias of the rotors of the model;
+        ``joint.rotor_inertia``, reflected to the joint, for joints without a rotor in the model; ``joint.viscous`` and
+        other COEFFICIENTS that the joint's shape has. A joint has only ``joint.coulomb`` for both directions if no
+        motion distinguishes a second level from a weight.
     own
-        (p,): the model's own values, without its payload, which counts as known.
+        Values (p,) of the prior model in SI units, without its payload, whose torque is in ``known``.
     """
 
     model: RobotModel
@@ -63,19 +60,19 @@ class Parameterization:
     own: Array
     _bare: RobotModel
     _factors: Array  # (joints, n): G, from the rates of the coordinates to those of the moving joints
-    _tail: Array  # (all columns beside the model's own, those that are used)
+    _tail: Array  # (all columns after the model's own, used ones): selects and merges columns
 
     @classmethod
     def of(
         cls, model: RobotModel, friction: str = KINDS[0], shapes: tuple[FrictionShape, ...] | None = None
     ) -> Parameterization:
-        """Return the unknowns of a model.
+        """Return the parameterization of a model.
 
-        ``friction``: one of KINDS; ``shapes``: one for each moving joint, by default viscous and Coulomb friction.
-        Raises RobotDynamicsError for another ``friction``.
+        ``friction`` is one of KINDS. ``shapes`` has one for each moving joint (default: viscous and Coulomb friction).
+        Raises RobotDynamicsError for any other kind of friction.
         """
         if friction not in KINDS:
-            raise RobotDynamicsError(f"friction {friction!r} is no kind. Cure: use one of {', '.join(KINDS)}")
+            raise RobotDynamicsError(f"friction {friction!r} is unknown. Cure: use one of {', '.join(KINDS)}")
         bare = model
         if model.payload_link is not None:
             bare = model.with_payload(model.payload_link, 0.0, np.zeros(3), np.zeros(6))
@@ -95,11 +92,8 @@ class Parameterization:
         return full._reduced(np.any(tree.couplings[:, driven], axis=1))
 
     def _reduced(self, driven: NDArray[np.bool_]) -> Parameterization:
-        """Return the unknowns without rotors on ``driven`` joints and without coefficients that the shapes lack.
-
-        Other rotors stay, also those that no motion distinguishes from a link's inertia: a large one exceeds the
-        inertia that a physical link can have.
-        """
+        """Return the parameters without added rotors on ``driven`` joints and coefficients that the shapes lack."""
+        # Rotors that no motion separates from a link's inertia stay: a large one exceeds any physical link inertia.
         first, joints = len(self.model.parameter_names), self.bodies
         tail, kept = self._tail.copy(), np.ones(len(self._tail), dtype=bool)
         kept[:joints] = ~driven
@@ -117,7 +111,7 @@ class Parameterization:
 
     @cached_property
     def base(self) -> BaseParameters:
-        """The combinations of them that motions within the limits can distinguish, by random states."""
+        """Base parameters: the combinations that motions within the limits distinguish, from random states."""
         rng = np.random.default_rng(0)
         model = self.model
         count = _STATES * max(PARAMETERS, len(self.names) // model.n)
@@ -129,22 +123,25 @@ class Parameterization:
 
     @property
     def bodies(self) -> int:
-        """Number of moving bodies, whose ten parameters each come first."""
+        """Number of moving bodies; their parameters, ten each, come first."""
         return len(self.model.moving_joints)
 
     @property
     def new_rotors(self) -> slice:
-        """Places of the inertias of rotors that the model does not have."""
+        """Slice of the rotor inertias of joints without a rotor in the model."""
         first = len(self.model.parameter_names)
         return slice(first, first + sum(name.endswith(".rotor_inertia") for name in self.names[first:]))
 
     @property
     def scalars(self) -> slice:
-        """Places of the other parameters than the bodies': inertias of rotors, coefficients of friction."""
+        """Slice of the parameters after the bodies': rotor inertias and friction coefficients."""
         return slice(PARAMETERS * self.bodies, len(self.names))
 
     def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Torque (m, n, p) for a unit of each unknown, at m states: Spong (9.121) with rotors and friction."""
+        """Return the torque (m, n, p) for a unit of each parameter: Spong (9.121) with rotors and friction.
+
+        ``q``, ``qd`` and ``qdd`` (m, n) are m states in SI units, in the order of the model's joints.
+        """
         g = self._factors
         parts = [(qdd @ g.T)[:, :, np.newaxis]]
         if self.friction == "viscous_coulomb":
@@ -153,21 +150,27 @@ class Parameterization:
         return np.concatenate([self.model.regressor(q, qd, qdd), torque @ self._tail], axis=2)
 
     def friction_torques(self, qd: Array, shapes: Sequence[FrictionShape]) -> Array:
-        """Return the torque (m, n, 5 joints) for a unit of each of COEFFICIENTS of joints with some shapes."""
+        """Return the torque (m, n, 5 joints) for a unit of each of COEFFICIENTS, each for all joints, at ``qd`` (m, n).
+
+        ``shapes`` has one for each moving joint; it need not be the parameterization's.
+        """
         return self._at_coordinates(friction_columns(self.joint_rates(qd), shapes))
 
     def nonlinear_friction(self, qd: Array, fastest: Array) -> Array:
-        """Return the torque (m, n, 3 joints) of friction that is not linear in the speed, see ``friction``."""
+        """Return the torque (m, n, 3 joints) of ``friction.nonlinear_friction`` at velocities ``qd`` (m, n).
+
+        ``fastest`` (joints,) are the highest speeds of the moving joints, rad/s or m/s.
+        """
         return self._at_coordinates(nonlinear_friction(self.joint_rates(qd), fastest))
 
     def _at_coordinates(self, by_kind: Array) -> Array:
-        """Torque (m, n, kinds * joints) at the coordinates for ``by_kind`` (m, joints, kinds) at the joints."""
-        # Virtual work: what a joint of the tree takes, the coordinates that move it give.
+        """Return torques (m, n, kinds * joints) at the coordinates for joint torques (m, joints, kinds)."""
+        # Virtual work: tau = G^T tau_joints.
         by_joint = np.einsum("mjc,jn->mncj", by_kind, self._factors)
         return np.asarray(by_joint.reshape(*by_joint.shape[:2], -1))
 
     def known(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Torque (m, n) that does not depend on the unknowns: the payload's, and friction that is kept."""
+        """Return the torque (m, n) that is assumed known: that of the payload, and of friction of kind ``keep``."""
         torque = np.zeros_like(q)
         if self._bare is not self.model:
             torque += self.model.inverse_dynamics(q, qd, qdd) - self._bare.inverse_dynamics(q, qd, qdd)
@@ -176,18 +179,18 @@ class Parameterization:
         return torque
 
     def joint_rates(self, qd: Array) -> Array:
-        """Rates (m, joints) of the moving joints, of those (m, n) of the coordinates."""
+        """Return the rates (m, joints) of the moving joints, coupled ones included, for joint velocities (m, n)."""
         return qd @ self._factors.T
 
     def joint_inertias(self, q: Array) -> Array:
-        """Mean inertia at each joint that may get a rotor, (new rotors,), of some positions (m, n)."""
+        """Return the mean inertia (r,) at the joints of the r ``new_rotors`` over positions ``q`` (m, n)."""
         diagonal = np.diagonal(self.model.mass_matrix(q), axis1=-2, axis2=-1).mean(axis=0)
         at_joints = np.abs(self._factors) @ diagonal
         count = self.new_rotors.stop - self.new_rotors.start
         return np.asarray(self._tail[: self.bodies, :count].T @ at_joints)
 
     def touched(self, joints: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """True (m, n) if a coordinate moves one of ``joints`` (m, joints) that has dry friction, unknown at rest."""
+        """Return True (m, n) if a coordinate moves a joint with dry friction that is True in ``joints`` (m, joints)."""
         dry = np.zeros(self.bodies, dtype=bool)
         if self.friction == "keep":
             dry = np.any(self.model.friction_parameters[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
@@ -197,7 +200,7 @@ class Parameterization:
 
     @property
     def moves(self) -> NDArray[np.bool_]:
-        """True (joints, n) if a coordinate moves the joint."""
+        """True (joints, n) if the coordinate moves the joint."""
         return np.asarray(self._factors != 0.0)
 
 

@@ -19,8 +19,8 @@ _SMALLEST_PIVOT = 1e-15
 def factorise(matrix: Array) -> int:
     """Replace the lower triangle of ``matrix`` (n, n) with its factor L, whose diagonal is stored as 1 / L_jj.
 
-    Returns -1, or the first row in processing order whose pivot is not positive. The matrix is not positive definite
-    then.
+    The upper triangle is neither read nor written. Returns -1 on success. Otherwise the matrix is not positive
+    definite; returns the row j, counted down from n - 1, at which this was found. The triangle is then incomplete.
     """
     n = matrix.shape[0]
     for j in range(n - 1, -1, -1):

@@ -1,4 +1,7 @@
-"""Compilation of the kernels with numba, with a cache on disk; without numba they run as plain Python."""
+"""Compilation of the kernels with numba, with a cache on disk; without numba they run as plain Python.
+
+Most functions here are decorators: they return the compiled function, or the given one if COMPILED is False.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,9 @@ def _folder() -> Path:
 def cache_directory() -> Path | None:
     """Return a writable folder with the compiled kernels of this source, or None if nothing can be cached.
 
-    If the cache can be read but not written, the folder is a temporary one with links to the cached files.
+    It is a subfolder of NUMBA_CACHE_DIR if that is set, else of XDG_CACHE_HOME, else of ~/.cache. If the cache can be
+    read but not written, the folder is a temporary one with links to the cached files. A RuntimeWarning is issued
+    before None is returned.
     """
     try:
         folder = _folder()
@@ -220,8 +225,8 @@ def _warn_once(text: str) -> None:
 def kernel(function: Function) -> Function:
     """Compile a scalar-loop function with numba (no fastmath) and cache the result on disk.
 
-    The function can neither create nor return arrays. So numba omits reference counting, which takes as long as the
-    arithmetic.
+    The function can neither create nor return arrays. Therefore numba omits reference counting, which takes as long as
+    the arithmetic. Compilation happens at the first call for each set of argument types.
     """
     return _compiled(function, _nrt=False)
 
@@ -236,7 +241,7 @@ def forceinlined_kernel(function: Function) -> Function:
 
 
 def allocating_kernel(function: Function) -> Function:
-    """Compile a function that creates or returns arrays."""
+    """Compile like ``kernel`` a function that creates or returns arrays."""
     return _compiled(function, _nrt=True)
 
 
@@ -251,9 +256,10 @@ def part(function: Function) -> Function:
 
 
 def by_class(function: Callable[..., Any]) -> Any:
-    """Return ``functools.singledispatch`` for kernels: the class of the first argument selects the function.
+    """Return ``functools.singledispatch`` for kernels: the class of the first argument selects the overload.
 
-    The first argument is a NamedTuple. Numba selects the function at compile time and inlines it into the caller.
+    The first argument is a NamedTuple. ``result.register(Class, overload)`` adds an overload. Numba selects it at
+    compile time and inlines it into the caller.
     """
     functions: Any = singledispatch(function)
 
@@ -266,7 +272,7 @@ def by_class(function: Callable[..., Any]) -> Any:
 
 
 def batch_kernel(function: Function) -> Function:
-    """Compile a loop over many states that releases the GIL."""
+    """Compile a function that loops over many states and may create arrays; calls release the GIL."""
     return _compiled(function, nogil=True, _nrt=True)
 
 
@@ -276,9 +282,10 @@ def threaded_kernel(function: Function) -> Function:
 
 
 def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:
-    """Compile a function that C code calls, with a cache on disk.
+    """Compile a function that C code calls, with a cache on disk; requires numba.
 
-    The ``address`` of the returned object is valid while the object exists.
+    ``signature`` is numba's, such as ``types.int64(types.int64)``. The returned object has the ``address`` (int) of the
+    compiled code, which is valid while the object exists.
     """
     with _disk_cache() as options:
         cached = partial(numba.cfunc(signature, **options), function)
@@ -289,7 +296,11 @@ def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:
 
 
 def compile_for(generated: Any, signature: str) -> None:
-    """Compile a generated kernel for the given signature before its first call, or load it from the cache."""
+    """Compile a generated kernel before its first call, or load it from the cache; without numba do nothing.
+
+    ``generated`` is the result of a decorator of this module, ``signature`` a numba signature such as
+    "int64(float64[::1])".
+    """
     if COMPILED:
         generated.compile(signature)
 
@@ -301,7 +312,7 @@ _reports: list[Callable[[str], None]] = []
 def compilations_reported(report: Callable[[str], None]) -> Iterator[None]:
     """Call ``report`` with the name of each kernel that is compiled in this context, and log no announcement.
 
-    Kernels that are loaded from the cache are not reported.
+    The return value is a context manager. Kernels that are loaded from the cache are not reported.
     """
     _reports.append(report)
     try:
@@ -320,7 +331,7 @@ def _is_ours(function: Callable[..., Any]) -> bool:
 
 
 def announcement(kernel: str) -> str:
-    """Return the log message for the first of several compilations, which names ``kernel``."""
+    """Return the log message for the first of several compilations; ``kernel`` is the name that it shows."""
     later = f"later starts load them from {cache_directory()}" if is_cached() else "they cannot be cached"
     return f"compiling the dynamics kernels ({kernel}, ...): up to a minute; {later}"
 
@@ -360,9 +371,10 @@ class _Text(InspectLoader):
 
 @cache  # so that each class of a module exists once
 def load_source(source: str, name: str) -> dict[str, Any]:
-    """Return the namespace of a module with the given source.
+    """Return the namespace (objects by name) of a module with the given ``source``.
 
-    The source is written to a file, since numba caches only functions that are defined in files.
+    Equal arguments give the same objects. The source is written to a file of the cache, since numba caches only
+    functions that are defined in files. ``name`` is the beginning of the module's and the file's name.
     """
     stem = f"{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
     path = _source_file(stem, source) if COMPILED else None

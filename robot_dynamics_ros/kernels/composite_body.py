@@ -2,6 +2,9 @@
 
 Walker and Orin 1982; Featherstone, Rigid Body Dynamics Algorithms, table 6.2. Column j is the torque for a unit
 acceleration of joint j alone, during which the bodies beyond joint j move as one rigid body.
+
+Arguments: ``robot`` has the model arrays (see layout.ModelArrays), ``q`` (n,) is the position in rad or m, and ``work``
+(bodies + rotors, WORK_SIZE) is scratch, with the columns of layout. The mass matrix is in kg m^2, kg m or kg.
 """
 
 from __future__ import annotations
@@ -29,10 +32,11 @@ _BODY = 10  # mass, first moment, inertia: the columns of ``bodies`` from MASS o
 
 @forceinlined_kernel
 def add_inertia(r: Array, body: Array, carrier: Array) -> None:
-    """Add the mass, first moment and inertia of ``body`` (10,) to those of ``carrier`` (10,), in the carrier's frame.
+    """Add the inertial parameters of ``body`` (10,) to those of ``carrier`` (10,), in the carrier's frame.
 
-    ``r`` (12,) is the placement of the body in that frame. With h = R h_body and [.] the cross-product matrix:
-    I_carrier += R I R^T - [p][h] - [h][p] - m [p][p].
+    Both are mass, first moment (3) and inertia about the frame's origin (ixx ixy ixz iyy iyz izz). ``r`` (12,) is the
+    placement (rotation row by row, position) of the body in the carrier's frame. With h = R h_body and [.] the
+    cross-product matrix: I_carrier += R I R^T - [p][h] - [h][p] - m [p][p].
     """
     m = body[0]
     hx, hy, hz = rotate(r, body[1], body[2], body[3])
@@ -79,7 +83,7 @@ def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
 
 @forceinlined_kernel
 def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
-    """Write the mass matrix (n, n) to ``matrix`` for the body placements in ``work``."""
+    """Write the mass matrix (n, n) to ``matrix``, for the body placements in ``work``, see placement.place_bodies."""
     tree, count = robot.tree, robot.bodies.shape[0]
     matrix[:] = 0.0
     for i in range(count):
@@ -112,7 +116,7 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
 
 @forceinlined_kernel
 def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> None:
-    """Write the mass matrix (n, n) at position ``q`` (n,) to ``matrix``."""
+    """Write the mass matrix (n, n) at position ``q`` to ``matrix``."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     gather_composites(robot, work, matrix)
@@ -120,7 +124,7 @@ def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> 
 
 @kernel
 def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
-    """Return the potential energy -sum m g . c (J) at position ``q`` (n,), with c from the origin of the root frame."""
+    """Return the potential energy -sum m g . c (J) at position ``q``, with c from the origin of the root frame."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     count = robot.bodies.shape[0]
@@ -146,7 +150,7 @@ def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
 
 @kernel
 def quadratic_form(matrix: Array, vector: Array) -> float:
-    """Return 1/2 v^T M v, the kinetic energy of mass matrix M (n, n) at velocity v (n,)."""
+    """Return 1/2 v^T M v, the kinetic energy (J) of mass matrix ``matrix`` (n, n) at velocity ``vector`` (n,)."""
     total = 0.0
     for i in range(vector.shape[0]):
         for j in range(vector.shape[0]):

@@ -2,6 +2,9 @@
 
 Velocities map by G, torques by G^T and matrices by G^T M G (virtual work): Spong (9.89) for the remotely driven elbow,
 Tsai (9.157) for rotors. G is stored by its nonzero entries (see layout).
+
+``robot`` has the model arrays (see layout.ModelArrays). Its n coordinates and its rows, bodies and then rotors, are
+numbered from 0. ``work`` (rows, WORK_SIZE) has the intermediate results of each row.
 """
 
 from __future__ import annotations
@@ -13,7 +16,10 @@ from robot_dynamics_ros.kernels.types import Array
 
 @forceinlined_kernel
 def expand(robot: ModelArrays, vector: Array, work: Array, column: int) -> None:
-    """Write G ``vector`` to a column of ``work``."""
+    """Write G ``vector`` to column ``column`` of ``work``, from a ``vector`` (n,); constant offsets c are not added.
+
+    The bodies' placements include c (see layout).
+    """
     for row in range(robot.tree.shape[0]):
         total = 0.0
         for entry in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
@@ -23,14 +29,14 @@ def expand(robot: ModelArrays, vector: Array, work: Array, column: int) -> None:
 
 @kernel
 def clear(work: Array, column: int) -> None:
-    """Write zeros to a column of ``work``."""
+    """Write zeros to column ``column`` of ``work``."""
     for row in range(work.shape[0]):
         work[row, column] = 0.0
 
 
 @kernel
 def project(robot: ModelArrays, work: Array, column: int, vector: Array) -> None:
-    """Write G^T times a column of ``work`` to ``vector`` (n,)."""
+    """Write G^T times column ``column`` of ``work`` to ``vector`` (n,)."""
     vector[:] = 0.0
     for row in range(robot.tree.shape[0]):
         for entry in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
@@ -63,7 +69,7 @@ def add_symmetric(robot: ModelArrays, row: int, column: int, value: float, matri
 
 @inlined
 def mirror(matrix: Array) -> None:
-    """Copy the lower triangle to the upper one."""
+    """Copy the lower triangle of ``matrix`` (n, n) to the upper one."""
     for i in range(matrix.shape[0]):
         for j in range(i):
             matrix[j, i] = matrix[i, j]

@@ -277,7 +277,9 @@ def differentiate(
 ) -> None:
     """Write dtau/dq and dtau/dqd (n, n) of inverse dynamics without external wrenches to ``dq`` and ``dqd``.
 
-    ``work``, ``world`` (bodies, 12) and ``spatial`` (bodies, SPATIAL_SIZE) are scratch.
+    Element [i, j] is the derivative of torque i by coordinate j. ``robot`` has the model arrays (see
+    layout.ModelArrays). ``q``, ``qd`` and ``qdd`` (n,) are in rad or m. ``work`` (bodies + rotors, WORK_SIZE),
+    ``world`` (bodies, 12) and ``spatial`` (bodies, SPATIAL_SIZE) are scratch.
     """
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)

@@ -88,7 +88,8 @@ if SUPPORTED:
     def is_plain(array: int, known: Any, axes: int) -> bool:
         """Return True if an object is an array that the kernels accept.
 
-        ``known`` has the addresses of ndarray and of the dtype float64.
+        ``array`` is the address of the object, ``known`` (a pointer) has the addresses of ndarray and of the dtype
+        float64, and ``axes`` is the required number of axes.
         """
         word, half = words(array), halves(array)
         if word[_TYPE] != known[0]:
@@ -97,7 +98,7 @@ if SUPPORTED:
 
     @inlined
     def shared(array: int) -> int:
-        """Return the object as a result, with its reference count increased."""
+        """Return the address ``array`` of an object as a result, with the object's reference count increased."""
         words(array)[0] += 1
         return array
 
@@ -108,17 +109,18 @@ def direct_call(kernel: Callable[..., int], fixed: Sequence[Any], axes: Sequence
     Parameters
     ----------
     kernel
-        Compiled function of arrays that returns a status.
+        Compiled function of arrays that returns a status, OK on success.
     fixed
-        First arguments, int64 or float64 arrays of shape (count,).
+        First arguments, C-contiguous int64 or float64 arrays of shape (count,). They are not copied: later changes
+        of their elements take effect.
     axes
         Number of axes of each further argument. The result is the last one.
 
     Returns
     -------
     Callable
-        Function of the further arguments. It returns its last argument, or another object if an argument is not an
-        array as expected or if the status is not OK.
+        Function of the further arguments, C-contiguous writeable float64 arrays. It returns its last argument, or
+        another object if an argument is not an array as expected or if the status is not OK.
     """
     if not SUPPORTED:
         return _checked_call(partial(kernel, *fixed), axes)

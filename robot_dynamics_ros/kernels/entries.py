@@ -1,9 +1,13 @@
 """Python entry points: single-state and batched, and the check of measured states.
 
-``topology`` and ``parameters`` are the model arrays (see layout). Vectors have shape (n,), in rad or m, and Nm or N.
+``topology`` and ``parameters`` are the model arrays (see layout). Vectors ``q``, ``qd``, ``qdd`` and ``tau`` have shape
+(n,), of a batch (count, n), in rad or m, and Nm or N. Results are written to the last arguments, which the caller
+allocates. ``wrenches`` (count, bodies, 6) are external forces (N) and moments (Nm) on the bodies, at the origin and in
+the axes of the body's frame; NO_WRENCHES is for none. A link is given by its ``body`` (-1: fixed base) and by ``frame``
+(12,), the placement of the link in its body's frame: rotation row by row, position.
 
-Single-state functions check the shapes of their arguments and return OK, WRONG_SHAPE or SINGULAR + j. The caller
-allocates the results, and ``scratch`` with ``make_scratch``; calls that share scratch must not run concurrently.
+Single-state functions check the shapes of their arguments and return OK, WRONG_SHAPE or SINGULAR + j. They use
+``scratch``, made by ``make_scratch``; calls that share scratch must not run concurrently.
 
 Batched functions take C-contiguous arrays (count, ...) whose shapes the caller has checked.
 """
@@ -32,12 +36,12 @@ NO_WRENCHES: Array = np.empty((1, 0, 6))
 
 @allocating_kernel
 def make_work(robot: ModelArrays) -> Array:
-    """Return the work array of one state."""
+    """Return an uninitialised work array (bodies + rotors, WORK_SIZE) of one state; layout has its columns."""
     return np.empty((robot.tree.shape[0], WORK_SIZE))
 
 
 def make_scratch(topology: IntArray) -> Array:
-    """Return a scratch array for any of the single-state functions of this robot."""
+    """Return an uninitialised scratch array (elements,) for any of the single-state functions of this robot."""
     bodies, rotors, _, n = topology[:4].tolist()
     return np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
 
@@ -64,7 +68,7 @@ def _no_wrenches(scratch: Array) -> Array:
 def inverse_dynamics(
     topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, tau: Array
 ) -> int:
-    """Write the torque for motion ``q``, ``qd``, ``qdd`` to ``tau``."""
+    """Write the torque for motion ``q``, ``qd``, ``qdd`` without friction to ``tau``. Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
@@ -75,7 +79,7 @@ def inverse_dynamics(
 
 @kernel
 def gravity_torque(topology: IntArray, parameters: Array, scratch: Array, q: Array, tau: Array) -> int:
-    """Write the gravity torque at ``q`` to ``tau``."""
+    """Write the gravity torque at ``q`` to ``tau``. Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
@@ -86,7 +90,7 @@ def gravity_torque(topology: IntArray, parameters: Array, scratch: Array, q: Arr
 
 @kernel
 def mass_matrix(topology: IntArray, parameters: Array, scratch: Array, q: Array, matrix: Array) -> int:
-    """Write the mass matrix (n, n) at ``q`` to ``matrix``."""
+    """Write the mass matrix at ``q`` to ``matrix`` (n, n). Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
         return WRONG_SHAPE
@@ -99,7 +103,10 @@ def mass_matrix(topology: IntArray, parameters: Array, scratch: Array, q: Array,
 def forward_dynamics(
     topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, tau: Array, qdd: Array
 ) -> int:
-    """Write the acceleration under torque ``tau`` at ``q``, ``qd`` to ``qdd``."""
+    """Write the acceleration under torque ``tau`` at ``q``, ``qd``, without friction, to ``qdd``.
+
+    Returns OK, WRONG_SHAPE, or SINGULAR + j for the coordinate j at which the mass matrix is not positive definite.
+    """
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
@@ -113,7 +120,7 @@ def forward_dynamics(
 def inverse_dynamics_derivatives(
     topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
-    """Write dtau/dq and dtau/dqd (n, n) to ``dq`` and ``dqd``."""
+    """Write dtau/dq and dtau/dqd of ``inverse_dynamics`` to ``dq`` and ``dqd`` (n, n). Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
@@ -131,9 +138,10 @@ def inverse_dynamics_derivatives(
 def friction_torque(
     topology: IntArray, parameters: Array, scratch: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
 ) -> int:
-    """Write the friction torque at ``q``, ``qd`` to ``tau``; it is scaled down below the velocity ``fade`` (1,).
+    """Write the friction torque at ``q``, ``qd`` to ``tau``. Returns OK or WRONG_SHAPE.
 
-    ``joints`` is the flattened friction table (see layout).
+    ``joints`` is the flattened friction table (bodies FRICTION_SIZE,), with the columns of layout. ``fade`` (1,) is the
+    speed (rad/s or m/s) below which friction is scaled down in proportion to velocity.
     """
     n = coordinate_count(topology)
     if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
@@ -148,7 +156,7 @@ def friction_torque(
 def inverse_dynamics_batch(
     topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, tau: Array
 ) -> int:
-    """Write the torques of many states; ``wrenches`` (count, bodies, 6) act on the bodies, or NO_WRENCHES."""
+    """Write the torques for the motions ``q``, ``qd``, ``qdd`` without friction to ``tau``. Returns OK."""
     robot = unpack(topology, parameters)
     work, last = make_work(robot), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
@@ -158,7 +166,7 @@ def inverse_dynamics_batch(
 
 @batch_kernel
 def mass_matrix_batch(topology: IntArray, parameters: Array, q: Array, matrix: Array) -> int:
-    """Write the mass matrices of many states."""
+    """Write the mass matrices at ``q`` to ``matrix`` (count, n, n). Returns OK."""
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
@@ -170,9 +178,9 @@ def mass_matrix_batch(topology: IntArray, parameters: Array, q: Array, matrix: A
 def forward_dynamics_batch(
     topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, tau: Array, qdd: Array
 ) -> int:
-    """Write the accelerations of many states, up to the first one whose mass matrix is singular.
+    """Write the accelerations under ``tau`` to ``qdd``, up to the first state whose mass matrix is singular.
 
-    ``wrenches`` as for ``inverse_dynamics_batch``. Returns OK, or SINGULAR + k n + j for state k and coordinate j.
+    Friction is not included. Returns OK, or SINGULAR + k n + j for state k and coordinate j.
     """
     robot = unpack(topology, parameters)
     n: int = q.shape[1]
@@ -188,7 +196,7 @@ def forward_dynamics_batch(
 def inverse_dynamics_derivatives_batch(
     topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
-    """Write dtau/dq and dtau/dqd of many states."""
+    """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``dq``, ``dqd`` (count, n, n). Returns OK."""
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
     work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
@@ -201,7 +209,11 @@ def inverse_dynamics_derivatives_batch(
 def joint_wrenches_batch(
     topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, joint_wrenches: Array
 ) -> int:
-    """Write the wrench (bodies, 6) of each body's parent on the body, at and in the body's frame."""
+    """Write the wrench of each body's parent on the body to ``joint_wrenches`` (count, bodies, 6). Returns OK.
+
+    Force (N), then moment (Nm), at the origin and in the axes of the body's frame. ``wrenches`` has ``count`` elements,
+    also if there are none: (count, 0, 6).
+    """
     robot = unpack(topology, parameters)
     work, tau = make_work(robot), np.empty(q.shape[1])
     for k in range(q.shape[0]):
@@ -216,7 +228,10 @@ def joint_wrenches_batch(
 def regressor_batch(
     topology: IntArray, parameters: Array, link_rotations: Array, q: Array, qd: Array, qdd: Array, columns: Array
 ) -> int:
-    """Write the transposed regressors (10 bodies + rotors, n) of many states."""
+    """Write the transposed regressors of the motions to ``columns`` (count, 10 bodies + rotors, n). Returns OK.
+
+    ``link_rotations`` (bodies, 9) and the order of the columns are as for regressor.regressor.
+    """
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
@@ -228,7 +243,11 @@ def regressor_batch(
 def friction_batch(
     topology: IntArray, parameters: Array, joints: Array, fade: float, q: Array, qd: Array, tau: Array
 ) -> int:
-    """Write the friction torques of many states, scaled down below the velocity ``fade``."""
+    """Write the friction torques at ``q``, ``qd`` to ``tau``. Returns OK.
+
+    ``joints`` (bodies, FRICTION_SIZE) is the friction table, with the columns of layout. ``fade`` is the speed (rad/s
+    or m/s) below which friction is scaled down in proportion to velocity.
+    """
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
@@ -238,7 +257,7 @@ def friction_batch(
 
 @batch_kernel
 def link_pose_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, pose: Array) -> int:
-    """Write the poses (4, 4) of a link for many states."""
+    """Write the poses of a link in the root frame to ``pose`` (count, 4, 4). Returns OK."""
     robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
@@ -248,7 +267,10 @@ def link_pose_batch(topology: IntArray, parameters: Array, body: int, frame: Arr
 
 @batch_kernel
 def jacobian_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, matrix: Array) -> int:
-    """Write the Jacobians (6, n) of a link for many states."""
+    """Write the Jacobians of a link at its origin, in root axes, to ``matrix`` (count, 6, n). Returns OK.
+
+    Linear rows are first.
+    """
     robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
@@ -260,7 +282,7 @@ def jacobian_batch(topology: IntArray, parameters: Array, body: int, frame: Arra
 def jacobian_dot_qd_batch(
     topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, qd: Array, product: Array
 ) -> int:
-    """Write dJ/dt qd (6,) of a link for many states."""
+    """Write dJ/dt qd of a link, with J as in ``jacobian_batch``, to ``product`` (count, 6). Returns OK."""
     robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
@@ -270,7 +292,7 @@ def jacobian_dot_qd_batch(
 
 @batch_kernel
 def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Array, energy: Array) -> int:
-    """Write the kinetic energies of many states."""
+    """Write the kinetic energies at ``q``, ``qd``, J, to ``energy`` (count,). Returns OK."""
     robot = unpack(topology, parameters)
     n: int = q.shape[1]
     work, matrix = make_work(robot), np.empty((n, n))
@@ -282,7 +304,10 @@ def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Ar
 
 @batch_kernel
 def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, energy: Array) -> int:
-    """Write the potential energies of many states."""
+    """Write the potential energies at ``q``, J, to ``energy`` (count,). Returns OK.
+
+    Energy is 0 for a centre of mass at the origin of the root frame.
+    """
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
@@ -309,25 +334,26 @@ def check_state(
     Parameters
     ----------
     new, last
-        States (2, n): positions and velocities.
+        States (2, n): positions (rad or m) and velocities (rad/s or m/s).
     largest
         Largest accepted magnitude of a position or velocity.
     step
         (n,): change of position that is always plausible. Joints with an infinite step are not compared.
     speed
-        (n,): largest plausible velocity. A joint with a greater velocity must change its position accordingly. If
-        no velocity is measured, positions may change by ``speed`` times ``dt`` in addition to ``step``.
+        (n,): largest plausible velocity. A joint with a greater velocity must change its position by at least a quarter
+        of velocity times ``dt``. If no velocity is measured, positions may change by ``speed`` times ``dt`` in addition
+        to ``step``.
     dt
         Time between the two states, s. States are not compared if it is not positive.
     measures_velocity
-        True if velocities are measured. A position may then change by twice the velocity times ``dt``, in addition
-        to ``step``.
+        True if velocities are measured. A position may then change by twice the greater of the two velocities times
+        ``dt``, in addition to ``step``.
 
     Returns
     -------
     int
         GOOD, UNCHANGED for equal states, OUT_OF_BOUNDS if a magnitude exceeds ``largest`` or is NaN, or 1 + j for
-        an implausible joint j.
+        the first implausible joint j.
     """
     unchanged, wrong, joint = True, False, GOOD
     for j in range(new.shape[1]):

@@ -1,4 +1,9 @@
-"""Forward dynamics by composite bodies and Cholesky factorisation: qdd = M^-1 (tau - h), Craig (6.115)."""
+"""Forward dynamics by composite bodies and Cholesky factorisation: qdd = M^-1 (tau - h), Craig (6.115).
+
+Arguments: ``robot`` has the model arrays (see layout.ModelArrays). ``q``, ``qd``, ``tau`` and ``qdd`` have shape (n,),
+in rad or m and Nm or N. ``wrenches`` (bodies, 6) are external forces (N) and moments (Nm) on the bodies, at the origin
+and in the axes of the body's frame; shape (0, 6) means none. ``work`` (bodies + rotors, WORK_SIZE) is scratch.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,10 @@ from robot_dynamics_ros.kernels.types import Array
 def equations_of_motion(
     robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, bias: Array, matrix: Array
 ) -> None:
-    """Write h = V + G of Craig (6.59) (n,) to ``bias`` and M (n, n) to ``matrix``; the torque is M qdd + h."""
+    """Write h = V + G of Craig (6.59), minus the part of ``wrenches``, to ``bias`` (n,) and M to ``matrix`` (n, n).
+
+    The torque for an acceleration qdd is M qdd + h.
+    """
     bias_torque(robot, q, qd, wrenches, work, bias)
     gather_composites(robot, work, matrix)
 
@@ -23,9 +31,10 @@ def equations_of_motion(
 def solve_motion(
     robot: ModelArrays, q: Array, qd: Array, tau: Array, wrenches: Array, work: Array, matrix: Array, qdd: Array
 ) -> int:
-    """Write the acceleration (n,) under torque ``tau`` (n,) without friction to ``qdd``.
+    """Write the acceleration under torque ``tau`` without friction to ``qdd``.
 
-    ``matrix`` (n, n) is scratch. Returns -1, or the coordinate at which the mass matrix is not positive definite.
+    ``matrix`` (n, n) is scratch. Returns -1, or the coordinate at which the mass matrix is not positive definite;
+    ``qdd`` is then no acceleration.
     """
     equations_of_motion(robot, q, qd, wrenches, work, qdd, matrix)
     failed = factorise(matrix)
@@ -56,6 +65,8 @@ def solve_fixed_mode_motion(
 
     Parameters
     ----------
+    robot, q, qd, wrenches, work
+        See the module.
     force
         (n,): applied torque.
     stiffness
@@ -70,7 +81,7 @@ def solve_fixed_mode_motion(
     Returns
     -------
     int
-        -1, or the coordinate at which A is not positive definite.
+        -1, or the coordinate at which A, reduced to the free joints, is not positive definite.
     """
     n = q.shape[0]
     acceleration, reaction, matrix = motion[0], motion[1], motion[2:]

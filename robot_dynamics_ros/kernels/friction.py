@@ -5,7 +5,9 @@ Viscous and Coulomb friction: Craig (6.110)-(6.112), with a Coulomb level for ea
 Wit 1994. Level that varies with position: Craig (6.113). Sigmoid: Gaz et al. 2019, "Dynamic identification of the
 Franka Emika Panda robot", the published Panda model.
 
-``joint`` is a row of the friction table (see layout), ``rate`` the joint velocity.
+``joint`` (FRICTION_SIZE,) is a row of the friction table, in the order of the columns VISCOUS to SIGMOID_SHIFT of
+layout. ``position`` (rad or m) and ``rate`` (rad/s or m/s) are the joint's position and velocity. Friction (Nm or N) is
+positive for positive velocities: it is the torque that an actuator must supply to overcome it.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def logistic(x: float) -> float:
 
 @kernel
 def smooth_friction(joint: Array, rate: float) -> float:
-    """Return the viscous and sigmoid friction of a joint, which are smooth functions of its velocity."""
+    """Return the viscous and sigmoid friction of a joint (Nm or N), smooth functions of its velocity ``rate``."""
     torque: float = joint[VISCOUS] * rate
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
@@ -55,7 +57,7 @@ def smooth_friction(joint: Array, rate: float) -> float:
 
 @kernel
 def smooth_slope(joint: Array, rate: float) -> float:
-    """Return the derivative of the smooth friction by velocity, limited to at least 0."""
+    """Return the derivative of ``smooth_friction`` by velocity (Nm s/rad or N s/m), limited to at least 0."""
     total: float = joint[VISCOUS]
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope = joint[SIGMOID_SLOPE]
@@ -66,10 +68,10 @@ def smooth_slope(joint: Array, rate: float) -> float:
 
 @kernel
 def friction_bound(joint: Array, level: float, position: float, rate: float) -> float:
-    """Return the magnitude of a joint's dry friction; at rest, the largest possible magnitude.
+    """Return the magnitude (Nm or N) of a joint's dry friction; at rest, the largest possible magnitude.
 
-    ``level`` is the Coulomb level in the direction of motion. The ``position`` of a coupled joint is without the
-    coupling's offset.
+    ``level`` (Nm or N) is the Coulomb level in the direction of motion: column COULOMB or COULOMB_NEGATIVE. The
+    ``position`` of a coupled joint is without the coupling's offset.
     """
     fade = 0.0
     if rate == 0.0:
@@ -85,7 +87,10 @@ def friction_bound(joint: Array, level: float, position: float, rate: float) -> 
 
 @kernel
 def dry_friction(joint: Array, position: float, rate: float) -> float:
-    """Return the dry friction of a moving joint, and 0 at rest, where it depends on the applied torque."""
+    """Return the dry friction (Nm or N) of a moving joint, and 0 at rest, where it depends on the applied torque.
+
+    Dry friction is all friction without the viscous and the sigmoid part.
+    """
     if rate > 0.0:
         return friction_bound(joint, joint[COULOMB], position, rate)
     if rate < 0.0:
@@ -95,7 +100,10 @@ def dry_friction(joint: Array, position: float, rate: float) -> float:
 
 @kernel
 def faded_friction(joint: Array, position: float, rate: float, fade: float) -> float:
-    """Return the friction of a joint, continuous in velocity: it is proportional to velocity below ``fade``."""
+    """Return all friction (Nm or N) of a joint, made continuous at rest.
+
+    Below the speed ``fade`` (rad/s or m/s) it is the friction at that speed times |rate| / fade; 0 switches this off.
+    """
     speed, share = abs(rate), 1.0
     if speed < fade:
         share = speed / fade
@@ -105,9 +113,10 @@ def faded_friction(joint: Array, position: float, rate: float, fade: float) -> f
 
 @kernel
 def friction(robot: ModelArrays, joints: Array, fade: float, q: Array, qd: Array, work: Array, tau: Array) -> None:
-    """Write the friction torque (n,) to ``tau``; it is proportional to velocity below ``fade`` (rad/s or m/s).
+    """Write the friction torque (n,) at ``q``, ``qd`` (n,) to ``tau``.
 
-    ``joints`` is the friction table (bodies, FRICTION_SIZE).
+    ``fade`` is as for ``faded_friction``, in rad/s or m/s. ``robot`` has the model arrays (see layout.ModelArrays),
+    ``joints`` is the friction table (bodies, FRICTION_SIZE), and ``work`` (bodies + rotors, WORK_SIZE) is scratch.
     """
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)

@@ -17,9 +17,11 @@ Call = Callable[..., object]
 class GeneralKernels:
     """Kernels of one robot, compiled once for all robots.
 
-    Single-state kernels are compiled at first access. They return their last argument, which is the result, or another
-    object if an argument is not a plain array of the right shape or if the mass matrix is singular. Batched kernels
-    take C-contiguous arrays and return a status (see entries).
+    A single-state property is a function that is compiled at first access. It takes C-contiguous float64 arrays, writes
+    the result to the last one, and returns that array. It returns another object if an argument is not such an array or
+    has the wrong shape, and if the mass matrix is singular. Batched functions take C-contiguous float64 arrays whose
+    shapes the caller has checked, and return the status of the function of the same name in entries. Positions are in
+    rad or m, torques in Nm or N. Single-state calls share scratch memory and take turns.
 
     Attributes
     ----------
@@ -39,50 +41,55 @@ class GeneralKernels:
         self._scratch = entries.make_scratch(topology)
 
     def with_parameters(self, parameters: Array) -> GeneralKernels:
-        """Return the kernels of a robot that differs only in its bodies' inertias; nothing is compiled again."""
+        """Return the kernels of a robot that differs in ``parameters`` only (see layout.pack), without compiling."""
         return GeneralKernels(self.topology, parameters)
 
     @cached_property
     def inverse_dynamics(self) -> Call:
-        """Function of (q, qd, qdd, tau), each (n,)."""
+        """Function of (q, qd, qdd, tau), each (n,): torque ``tau`` for the motion, without friction."""
         return self._single(entries.inverse_dynamics, (1, 1, 1, 1))
 
     @cached_property
     def gravity_torque(self) -> Call:
-        """Function of (q, tau), each (n,)."""
+        """Function of (q, tau), each (n,): torque ``tau`` that carries the weight."""
         return self._single(entries.gravity_torque, (1, 1))
 
     @cached_property
     def mass_matrix(self) -> Call:
-        """Function of (q, matrix): (n,) and (n, n)."""
+        """Function of (q, matrix), shapes (n,) and (n, n): mass matrix at ``q``."""
         return self._single(entries.mass_matrix, (1, 2))
 
     @cached_property
     def forward_dynamics(self) -> Call:
-        """Function of (q, qd, tau, qdd), each (n,)."""
+        """Function of (q, qd, tau, qdd), each (n,): acceleration ``qdd`` under the torque, without friction."""
         return self._single(entries.forward_dynamics, (1, 1, 1, 1))
 
     @cached_property
     def inverse_dynamics_derivatives(self) -> Call:
-        """Function of (q, qd, qdd, dq, dqd): vectors (n,) and matrices (n, n)."""
+        """Function of (q, qd, qdd, dq, dqd), vectors (n,), matrices (n, n): derivatives of the torque by q and qd."""
         return self._single(entries.inverse_dynamics_derivatives, (1, 1, 1, 2, 2))
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:
-        """Function of (q, qd, qdd, tau), each (count, n)."""
+        """Function of (q, qd, qdd, tau), each (count, n): torques without external wrenches."""
         return self._batch(entries.inverse_dynamics_batch)
 
     @cached_property
     def forward_dynamics_batch(self) -> Kernel:
-        """Function of (q, qd, tau, qdd), each (count, n)."""
+        """Function of (q, qd, tau, qdd), each (count, n): accelerations without external wrenches."""
         return self._batch(entries.forward_dynamics_batch)
 
     def call(self, kernel: Kernel, axes: Sequence[int], *extra: Array) -> Call:
-        """Return a single-state function with the robot and ``extra`` arguments bound, see ``direct_call``."""
+        """Return a single-state function with the robot and ``extra`` arguments bound.
+
+        ``kernel`` is an entry of entries.py, whose arguments after the scratch array start with ``extra`` arrays
+        (elements,). ``axes`` are the numbers of axes of the remaining arguments; the last one is the result (see
+        direct_calls.direct_call).
+        """
         return direct_call(kernel, (*self._fixed, self._scratch, *extra), axes)
 
     def bound(self, kernel: Kernel, *extra: Any) -> Kernel:
-        """Return a batched function with the robot and ``extra`` arguments bound."""
+        """Return a batched function of entries.py with the model arrays and its next arguments ``extra`` bound."""
         return partial(kernel, *self._fixed, *extra)
 
     def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:

@@ -1,8 +1,11 @@
 """Kinematics of links and closed loops: pose, Jacobian, and acceleration at zero joint acceleration.
 
 Craig chapter 5: v = J(q) qd, hence a = J qdd + dJ/dt qd. All quantities are at the origin of the link's frame, in the
-axes of the root frame, linear rows first. ``frame`` (12,) is the placement of a link in its body's frame: rotation,
-position.
+axes of the root frame, linear rows first.
+
+Arguments: ``robot`` has the model arrays (see layout.ModelArrays), ``q`` and ``qd`` (n,) are in rad or m. A link is
+given by its ``body``, -1 for the fixed base, and by ``frame`` (12,), the placement of the link in its body's frame:
+rotation row by row, position. ``work`` (bodies + rotors, WORK_SIZE) and ``world`` (bodies, 12) are scratch.
 
 A loop keeps a point of body a at a point of body b, LaValle (13.171): phi = p_b - p_a = 0. Hence G qd = 0 and G qdd +
 drift = 0, with G = J_b - J_a (Craig chapter 5) and drift = dG/dt qd.
@@ -83,7 +86,7 @@ def _add_columns(robot: ModelArrays, i: int, sign: float, at: Vector, world: Arr
 
 @kernel
 def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, pose: Array) -> None:
-    """Write the link's pose (4, 4) in the root frame to ``pose``; ``body`` -1 is the fixed base."""
+    """Write the link's pose (4, 4) in the root frame to ``pose``."""
     _place(robot, q, work, world)
     placement = work[0]
     for k in range(12):
@@ -127,7 +130,7 @@ def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array,
 def jacobian_dot_qd(
     robot: ModelArrays, body: int, frame: Array, q: Array, qd: Array, work: Array, world: Array, product: Array
 ) -> None:
-    """Write dJ/dt qd (6,), the link's acceleration at zero joint acceleration, to ``product``."""
+    """Write dJ/dt qd, the link's acceleration at zero joint acceleration, to ``product`` (6,)."""
     _place_and_move(robot, q, qd, work, world)
     product[:] = 0.0
     if body < 0:
@@ -144,21 +147,29 @@ def jacobian_dot_qd(
 
 
 class Loops(NamedTuple):
-    """Closed loops of a robot."""
+    """Closed loops of a robot.
 
-    bodies: IntArray  # (loops, 2): bodies of the points a and b; -1 is the fixed base
-    points: Array  # (loops, 6): points a and b, each in its body's frame
+    Attributes
+    ----------
+    bodies
+        (loops, 2), int: bodies of the points a and b; -1 is the fixed base.
+    points
+        (loops, 6): points a and b, each in its body's frame, m.
+    """
+
+    bodies: IntArray
+    points: Array
 
 
 def append_loops(topology: IntArray, parameters: Array, loops: Loops) -> tuple[IntArray, Array]:
-    """Return the robot's two model arrays with its loops appended; ``unpack`` ignores them."""
+    """Return copies of the robot's two model arrays with its loops appended; ``unpack`` of layout ignores them."""
     count = np.array([len(loops.bodies)], dtype=np.int64)
     return np.concatenate([topology, loops.bodies.ravel(), count]), np.concatenate([parameters, loops.points.ravel()])
 
 
 @allocating_kernel
 def unpack_loops(topology: IntArray, parameters: Array) -> Loops:
-    """Return views of the loops that ``append_loops`` added."""
+    """Return views of the loops in the two model arrays that ``append_loops`` returned."""
     end = topology.shape[0] - 1
     count = topology[end]
     return Loops(
@@ -179,9 +190,10 @@ def measure_loops(
     jacobian: Array,
     drift: Array,
 ) -> None:
-    """Write phi (3 loops,), G (3 loops, n) and drift (3 loops,) at q, qd; ``world`` (bodies, 12) is scratch.
+    """Write phi to ``gap`` (3 loops,), G to ``jacobian`` (3 loops, n) and ``drift`` (3 loops,) at ``q``, ``qd``.
 
-    Columns of joints that move both points of a loop are zero, also if the loop is open.
+    Units are m, m/rad or 1, and m/s^2. Columns of joints that move both points of a loop are zero, also if the loop is
+    open.
     """
     _place_and_move(robot, q, qd, work, world)
     jacobian[:] = 0.0

@@ -8,6 +8,8 @@ Rows are the joints of the tree, one for each body, followed by the rotors. The 
 independent coordinates by the coupling matrix G: rate_row = sum_c G[row, c] qd_c. G is stored row by row as
 ``entries``, each with its coordinate and factor. Hence tau = G^T tau_rows and M = G^T M_rows G (Tsai 9.9 for rotors).
 Constant offsets of coupled joints are included in the placements of the bodies.
+
+The constants of this module are the columns of the tables ``tree``, ``bodies``, ``rotors``, ``work`` and friction.
 """
 
 from __future__ import annotations
@@ -48,18 +50,33 @@ _HEADER = 4
 
 
 class ModelArrays(NamedTuple):
-    """Views of the two model arrays."""
+    """Views of the two model arrays, as tables.
 
-    tree: IntArray  # (rows, 4)
-    coordinates: IntArray  # (entries,)
-    factors: Array  # (entries,)
-    bodies: Array  # (bodies, 22)
-    rotors: Array  # (rotors, 4)
-    gravity: Array  # (3,) in the root frame
+    Attributes
+    ----------
+    tree
+        (rows, 4), int: parent body or -1, kind of joint, and the range FIRST to AFTER - 1 of the row's entries of G.
+    coordinates, factors
+        (entries,): coordinate and value of each nonzero element of the coupling matrix G.
+    bodies
+        (bodies, BODY_SIZE): placement at zero position, mass (kg), first moment (kg m) and inertia (kg m^2) of each
+        body, in the columns ROTATION to INERTIA.
+    rotors
+        (rotors, 4): spin axis in the carrier's frame, and axial inertia (kg m^2).
+    gravity
+        (3,): acceleration of gravity in the root frame, m/s^2.
+    """
+
+    tree: IntArray
+    coordinates: IntArray
+    factors: Array
+    bodies: Array
+    rotors: Array
+    gravity: Array
 
 
 def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
-    """Return the model arrays of a robot with ``n`` coordinates; ``unpack`` is the inverse."""
+    """Return new model arrays, ``topology`` and ``parameters``, of a robot with ``n`` coordinates; see ``unpack``."""
     header = [len(robot.bodies), len(robot.rotors), len(robot.factors), n]
     topology = np.concatenate([header, robot.tree.ravel(), robot.coordinates]).astype(np.int64)
     parameters = [robot.gravity, robot.bodies.ravel(), robot.rotors.ravel(), robot.factors]
@@ -68,7 +85,7 @@ def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
 
 @inlined
 def unpack(topology: IntArray, parameters: Array) -> ModelArrays:
-    """Return views of the model arrays that ``pack`` made."""
+    """Return views of the arrays ``topology`` and ``parameters`` that ``pack`` made; nothing is copied."""
     bodies, rotors, entries = topology[0], topology[1], topology[2]
     rows = bodies + rotors
     first = _HEADER + rows * TREE_SIZE
@@ -86,7 +103,7 @@ def unpack(topology: IntArray, parameters: Array) -> ModelArrays:
 
 @inlined
 def coordinate_count(topology: IntArray) -> int:
-    """Return the number n of independent coordinates."""
+    """Return the number n of independent coordinates, which ``topology`` stores."""
     return int(topology[3])
 
 

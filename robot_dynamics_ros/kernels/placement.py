@@ -1,6 +1,8 @@
 """Placement of the bodies' frames in their parents' frames and in the root frame.
 
-A placement (12,) is a rotation (9,), row by row, and a position (3,).
+A placement (12,) is a rotation matrix (9,), row by row, and a position (3,), m. ``robot`` has the model arrays (see
+layout.ModelArrays). ``work`` (bodies + rotors, WORK_SIZE) has the intermediate results of each row, in the columns
+that layout names; body i is row i. ``place_bodies`` fills its placements, which the other functions read.
 """
 
 from __future__ import annotations
@@ -26,13 +28,13 @@ Vector = tuple[float, float, float]
 
 @forceinlined_kernel
 def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Vector:
-    """Return the cross product a x b."""
+    """Return the cross product a x b of two vectors, given by their components."""
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 @forceinlined_kernel
 def rotate(r: Array, x: float, y: float, z: float) -> Vector:
-    """Return R v, from a body's axes to its parent's; R is the first nine elements of ``r``, row by row."""
+    """Return R v for v = (x, y, z), from a body's axes to its parent's; R is ``r`` (9 or more,), row by row."""
     return (
         r[0] * x + r[1] * y + r[2] * z,
         r[3] * x + r[4] * y + r[5] * z,
@@ -42,7 +44,7 @@ def rotate(r: Array, x: float, y: float, z: float) -> Vector:
 
 @kernel
 def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
-    """Return R^T v, from the parent's axes to the body's."""
+    """Return R^T v for v = (x, y, z), from the parent's axes to the body's; R is ``r`` (9 or more,), row by row."""
     return (
         r[0] * x + r[3] * y + r[6] * z,
         r[1] * x + r[4] * y + r[7] * z,
@@ -54,6 +56,7 @@ def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
 def place_bodies(robot: ModelArrays, work: Array) -> None:
     """Write the placement of each body in its parent's frame to ``work``.
 
+    The positions of the joints (rad or m) are read from the column JOINT_POSITION of ``work`` (see couplings.expand).
     The joint rotates about or translates along the z axis of the body's frame: R = R0 Rz(q), p = p0 + R0 z q.
     """
     bodies = robot.bodies
@@ -80,7 +83,7 @@ def place_bodies(robot: ModelArrays, work: Array) -> None:
 
 @inlined
 def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return a vector in the axes of body i's parent, given in the axes of body i."""
+    """Return vector (x, y, z), given in the axes of body ``i``, in the axes of its parent."""
     return (
         work[i, PLACEMENT] * x + work[i, PLACEMENT + 1] * y + work[i, PLACEMENT + 2] * z,
         work[i, PLACEMENT + 3] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 5] * z,
@@ -90,7 +93,7 @@ def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
 
 @inlined
 def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return a vector in the axes of body i, given in the axes of its parent."""
+    """Return vector (x, y, z), given in the axes of the parent of body ``i``, in the axes of the body."""
     return (
         work[i, PLACEMENT] * x + work[i, PLACEMENT + 3] * y + work[i, PLACEMENT + 6] * z,
         work[i, PLACEMENT + 1] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 7] * z,
@@ -100,19 +103,22 @@ def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
 
 @inlined
 def origin(work: Array, i: int) -> Vector:
-    """Return the origin of body i's frame in its parent's frame."""
+    """Return the origin of the frame of body ``i`` in its parent's frame, m."""
     return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
 
 
 @inlined
 def vector_at(table: Array, i: int, column: int) -> Vector:
-    """Return three consecutive elements of row i of ``table``, from ``column`` on."""
+    """Return three consecutive elements of row ``i`` of ``table`` (rows, columns), from ``column`` on."""
     return table[i, column], table[i, column + 1], table[i, column + 2]
 
 
 @inlined
 def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return the inertia of body i about its frame's origin times a vector in its axes."""
+    """Return I v for v = (x, y, z), with the inertia I of body ``i`` about its frame's origin, in the body's axes.
+
+    ``bodies`` is the table of layout.ModelArrays.
+    """
     return (
         bodies[i, INERTIA] * x + bodies[i, INERTIA + 1] * y + bodies[i, INERTIA + 2] * z,
         bodies[i, INERTIA + 1] * x + bodies[i, INERTIA + 3] * y + bodies[i, INERTIA + 4] * z,
@@ -122,7 +128,10 @@ def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector
 
 @kernel
 def compose(r: Array, s: Array, product: Array) -> None:
-    """Write the placement of C in A to ``product``, from the placements ``r`` of B in A and ``s`` of C in B."""
+    """Write the placement of C in A to ``product``, from the placements ``r`` of B in A and ``s`` of C in B.
+
+    Each has shape (12,). ``product`` must not be ``r``.
+    """
     for column in range(3):
         x, y, z = rotate(r, s[column], s[3 + column], s[6 + column])
         product[column], product[3 + column], product[6 + column] = x, y, z

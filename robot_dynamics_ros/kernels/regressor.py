@@ -80,9 +80,11 @@ def _unit_wrench(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vect
 def regressor(
     robot: ModelArrays, link_rotations: Array, q: Array, qd: Array, qdd: Array, work: Array, columns: Array
 ) -> None:
-    """Write the transposed regressor (10 bodies + rotors, n) to ``columns``.
+    """Write the transposed regressor Y^T to ``columns`` (10 bodies + rotors, n).
 
-    ``link_rotations`` (bodies, 9): axes of the body's link in the body's frame, row by row.
+    Y times the parameters is the torque without friction. ``robot`` has the model arrays (see layout.ModelArrays).
+    ``link_rotations`` (bodies, 9) are the axes of the body's link in the body's frame, row by row. ``q``, ``qd`` and
+    ``qdd`` (n,) are in rad or m. ``work`` (bodies + rotors, WORK_SIZE) is scratch.
     """
     tree, count = robot.tree, robot.bodies.shape[0]
     expand(robot, q, work, JOINT_POSITION)

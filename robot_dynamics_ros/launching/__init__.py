@@ -21,9 +21,10 @@ SUFFIX = ".xacro"
 
 
 def expand_xacro(path: Path, arguments: Mapping[str, str]) -> bytes:
-    """Return the URDF of a xacro file with these arguments, from the Python module or the command xacro.
+    """Return the URDF of a xacro file, from the Python module or the command xacro.
 
-    Raises RobotDynamicsError if neither is installed, and for files that xacro rejects.
+    ``arguments`` are values of xacro arguments by name. Raises RobotDynamicsError if neither is installed, and for
+    files that xacro rejects.
     """
     try:
         xacro = importlib.import_module("xacro")
@@ -54,16 +55,32 @@ def _xacro_error(path: Path, message: str) -> RobotDynamicsError:
 
 @dataclass(frozen=True)
 class LaunchedRobot:
-    """Files of a robot. If its URDF comes from the topic robot_description, only ``dynamics_file`` is not empty."""
+    """Files of a robot. If its URDF comes from the topic robot_description, only ``dynamics_file`` is not empty.
 
-    urdf: str  # text
-    root: str  # name of the root link
-    dynamics_file: str  # path; empty for none
-    settings: tuple[str, ...]  # path of the parameter file in config/, for a robot of this package
+    Attributes
+    ----------
+    urdf
+        Text of the URDF.
+    root
+        Name of the root link.
+    dynamics_file
+        Path of the dynamics file; empty for none.
+    settings
+        Path of the parameter file of a shipped robot; empty for other robots.
+    """
+
+    urdf: str
+    root: str
+    dynamics_file: str
+    settings: tuple[str, ...]
 
 
 def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> LaunchedRobot:
     """Return the robot that the launch arguments robot, urdf, dynamics_file and xacro_args select.
+
+    ``name`` is that of a shipped robot, or empty for the robot of the topic robot_description. ``urdf`` is the path of
+    a URDF or xacro file, which replaces it, ``xacro_args`` its arguments, "name:=value name:=value". ``dynamics`` is a
+    path, "none", or empty for the shipped dynamics file of the robot.
 
     Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, and a xacro file that cannot be
     expanded.
@@ -86,7 +103,8 @@ def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = 
 def dynamics_file(argument: str, robot: str) -> str:
     """Return the path of the dynamics file; empty for none.
 
-    ``argument`` is a path, "none", or empty for the shipped file of ``robot``, if any.
+    ``argument`` is a path, "none", or empty for the shipped file of ``robot``, if any. Raises RobotDynamicsError if the
+    file does not exist.
     """
     if argument == "none":
         return ""
@@ -96,7 +114,7 @@ def dynamics_file(argument: str, robot: str) -> str:
 
 
 def existing_file(argument: str, value: str) -> Path:
-    """Return the absolute path of the file in a launch argument; RobotDynamicsError if it does not exist."""
+    """Return the absolute path of the file ``value``; RobotDynamicsError, naming ``argument``, if it does not exist."""
     path = Path(value).resolve()
     if not path.is_file():
         raise RobotDynamicsError(f"{argument}:={value}: the file {path} does not exist. Cure: correct the path")

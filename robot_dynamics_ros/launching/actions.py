@@ -1,4 +1,7 @@
-"""Launch arguments that several launch files share, their values, and the actions that use them."""
+"""Launch arguments that several launch files share, their values, and the actions that use them.
+
+Values of arguments are those of the launch ``context``; ``name`` is the name of an argument.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
 
 
 def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
-    """Return the declarations of shared arguments; ``defaults`` replace default values.
+    """Return the declarations of the shared arguments ``names``; ``defaults`` replaces their default values.
 
     An empty default of robot means the robot of the topic robot_description.
     """
@@ -86,7 +89,7 @@ def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
 
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
-    """Return the declaration of an argument that is true or false."""
+    """Return the declaration of an argument that is true or false, with its default and description."""
     return DeclareLaunchArgument(name, default_value=default, choices=_FLAG, description=description)
 
 
@@ -101,7 +104,7 @@ def is_true(context: LaunchContext, name: str) -> bool:
 
 
 def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
-    """Return the value of an argument as a number; RobotDynamicsError if it is not a number or out of bounds."""
+    """Return the value of an argument as a number; RobotDynamicsError if it is not one or not ``within`` bounds."""
     text = value_of(context, name)
     try:
         value = float(text)
@@ -118,7 +121,7 @@ def chosen_robot(context: LaunchContext) -> LaunchedRobot:
 
 
 def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
-    """Return robot_description and dynamics_file for a Node, as strings that launch_ros does not parse as YAML."""
+    """Return the parameters robot_description and dynamics_file of a Node, which launch_ros does not parse as YAML."""
     return {
         "robot_description": ParameterValue(robot.urdf, value_type=str),
         "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),
@@ -126,7 +129,10 @@ def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
 
 
 def own_parameters(context: LaunchContext) -> list[str]:
-    """Return the path in params_file, if any; RobotDynamicsError if it is not a parameter file."""
+    """Return the path in the argument params_file, or nothing if it is empty.
+
+    Raises RobotDynamicsError if the file does not exist or is not a parameter file.
+    """
     argument = value_of(context, "params_file")
     if not argument:
         return []
@@ -156,7 +162,10 @@ def is_installed(package: str) -> bool:
 
 
 def program(name: str) -> dict[str, Any]:
-    """Return keywords of Node for a program: the executable that colcon has installed, else the Python module."""
+    """Return keyword arguments of Node that start the executable ``name`` of this package.
+
+    Without an executable that colcon has installed they start the Python module.
+    """
     prefix = package_prefix(PACKAGE)
     if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
         return {"package": PACKAGE, "executable": name}
@@ -166,9 +175,10 @@ def program(name: str) -> dict[str, Any]:
 def view(
     context: LaunchContext, robot: LaunchedRobot, *, joint_states: str = "joint_states", use_sim_time: str = "false"
 ) -> list[Any]:
-    """Return robot_state_publisher and RViz, if the arguments of these names are true.
+    """Return actions that start robot_state_publisher and RViz, if the arguments of these names are true.
 
-    Both run in the namespace of the argument namespace and subscribe to the topic ``joint_states``.
+    Both run in the namespace of the argument namespace and subscribe to the topic ``joint_states``. ``use_sim_time`` is
+    "true" or "false", as in launch arguments. robot_state_publisher is left out if the robot's URDF is not known.
     """
     common = {
         "namespace": LaunchConfiguration("namespace"),
@@ -185,7 +195,10 @@ def view(
 
 
 def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, Any]], **node: Any) -> list[Any]:
-    """Return a Node of robot_state_publisher, or a log message if it is not installed."""
+    """Return an action that starts robot_state_publisher, or a log message if it is not installed.
+
+    ``parameters`` and ``node`` are keyword arguments of Node; the URDF is added to the parameters.
+    """
     description = {"robot_description": ParameterValue(robot.urdf, value_type=str)}
     return _node_of(
         "robot_state_publisher",
@@ -196,9 +209,9 @@ def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, An
 
 
 def rviz(file: str, fixed_frame: str, **node: Any) -> list[Any]:
-    """Return a Node of RViz with this file of rviz/, or a log message if it is not installed.
+    """Return an action that starts RViz with ``file`` of the package's rviz/, or a log message if it is not installed.
 
-    With an empty ``fixed_frame`` that of the file applies.
+    ``fixed_frame`` replaces that of the file unless it is empty; ``node`` are keyword arguments of Node.
     """
     arguments = ["--display-config", str(find_resource("rviz", file))]
     frame = ["--fixed-frame", fixed_frame] if fixed_frame else []
@@ -215,20 +228,26 @@ def _node_of(package: str, consequence: str, **node: Any) -> list[Any]:
 
 
 def record(context: LaunchContext, *topics: str) -> list[Any]:
-    """Return the recorder of these topics if the argument record is set."""
+    """Return an action that records ``topics`` to the bag of the argument record, or none if that is not set.
+
+    Raises RobotDynamicsError if the folder of the bag exists.
+    """
     folder = bag_folder(context)
     return [bag_recorder(folder, absolute(context, *topics))] if folder else []
 
 
 def recorder_name(context: LaunchContext) -> list[str]:
-    """Return the name of the recording node, for nodes that wait for it; empty without a recording."""
+    """Return the name of the recording node, for nodes that wait for it; empty if nothing is recorded."""
     if not bag_folder(context):
         return []
     return ["rosbag2_recorder" if is_installed("ros2bag") else "recorder"]
 
 
 def bag_folder(context: LaunchContext) -> str:
-    """Return the absolute path of the bag in the argument record; empty for none."""
+    """Return the absolute path of the bag that the argument record names; empty if it is empty or false.
+
+    If it is true, the name has date and time.
+    """
     argument = value_of(context, "record")
     if argument.lower() in ("", "false"):
         return ""
@@ -236,9 +255,10 @@ def bag_folder(context: LaunchContext) -> str:
 
 
 def bag_recorder(folder: str, topics: list[str]) -> Any:
-    """Return the recorder of topics (full names) to a new folder; its failure ends the launch.
+    """Return an action that records topics, by full names, to a new folder; its failure ends the launch.
 
-    Raises RobotDynamicsError if the folder exists.
+    The robot description and the controller's configuration are recorded with them. ros2 bag is used if it is
+    installed, else recorder_node. Raises RobotDynamicsError if the folder exists.
     """
     if Path(folder).exists():
         raise RobotDynamicsError(f"{folder}: it exists already. Cure: give another folder for the bag")
@@ -257,7 +277,7 @@ def bag_recorder(folder: str, topics: list[str]) -> Any:
 
 
 def end_on_failure(event: Any, context: LaunchContext) -> list[Any]:
-    """Exit handler that shuts the launch down if the process has failed."""
+    """Return an action that shuts the launch down if the process of the exit ``event`` has failed, else none."""
     if event.returncode == 0 or context.is_shutdown:
         return []
     return [Shutdown(reason=f"{event.process_name} failed with exit code {event.returncode}")]

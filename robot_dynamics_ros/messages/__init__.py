@@ -1,1 +1,1 @@
-"""Serialized ROS messages (CDR), read and written without ROS."""
+"""Reading and writing of serialized ROS messages (CDR), without ROS."""

@@ -28,7 +28,7 @@ def padding(at: int, size: int) -> int:
 
 
 class CdrReader:
-    """Reader of a serialized message.
+    """Reader of a serialized message ``data``; each method reads the next value.
 
     Methods raise struct.error or ValueError if the message ends too early. The constructor raises ValueError if the
     byte order is not one of BYTE_ORDERS.
@@ -40,7 +40,7 @@ class CdrReader:
     body
         Bytes after the encapsulation header.
     at
-        Read position in ``body``.
+        Read position in ``body``, at first 0.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -72,7 +72,7 @@ class CdrReader:
         return values
 
     def names(self) -> list[str]:
-        """Read a sequence of names; RobotDynamicsError if their number or one's length exceeds the maximum."""
+        """Read a sequence of names; RobotDynamicsError if there are more, or longer ones, than MOST_NAMES."""
         count = self.number()
         if 4 * count > len(self.body) - self.at:
             raise ValueError
@@ -83,7 +83,7 @@ class CdrReader:
         return [self.text(MOST_NAMES) for _ in range(count)]
 
     def text(self, most: float = math.inf) -> str:
-        """Read a string as rclpy does; RobotDynamicsError if it has more than ``most`` bytes."""
+        """Read a string as rclpy does; RobotDynamicsError if it has more than ``most`` bytes, by default any number."""
         length = self.number()
         if length > len(self.body) - self.at:
             raise ValueError
@@ -99,11 +99,11 @@ FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
 
 
 class EffortWriter:
-    """Writer of serialized std_msgs/Float64MultiArray messages with the efforts of n joints."""
+    """Writer of serialized std_msgs/Float64MultiArray messages with the efforts of ``n`` joints."""
 
     def __init__(self, n: int) -> None:
         self._before = LITTLE_ENDIAN + struct.pack("<III", 0, 0, n) + bytes(4)
 
     def write(self, effort: Array) -> bytes:
-        """Return the serialized message of efforts (n,), Nm or N."""
+        """Return the serialized message of an effort (n,), Nm or N, of C-contiguous float64."""
         return self._before + effort.tobytes()

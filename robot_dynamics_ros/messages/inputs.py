@@ -1,4 +1,7 @@
-"""Input topics of the controller: decode a message, pass it to the session, return the output."""
+"""Input topics of the controller: decode a message, pass it to the session, return the output.
+
+INPUTS maps their names to message types; all but joint_states are private names of the node, such as ~/payload.
+"""
 
 from __future__ import annotations
 
@@ -39,17 +42,21 @@ _QUANTITIES: dict[str, Literal["pose", "twist", "acceleration"]] = {
 
 
 class InputReader:
-    """Reader that decodes messages of INPUTS and passes them to a controller session."""
+    """Reader that decodes messages of INPUTS and passes them to the controller ``session``."""
 
     def __init__(self, session: ControllerSession, topic: str = JOINT_STATES, renamed: Renaming = unchanged) -> None:
-        """``topic`` is the name of joint_states in errors; ``renamed`` maps joint names in messages to the robot's."""
+        """Create a reader; ``topic`` is the name of joint_states in errors.
+
+        ``renamed`` returns the robot's name of a joint in messages.
+        """
         self._session, self._renamed = session, renamed
         self._states = JointStateReader(session.robot.joint_names, topic, renamed)
 
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
-        """Pass a message to the session and return the output; an invalid message gives a note.
+        """Pass a serialized message ``data`` to the session and return the output.
 
-        Raises the errors of ``ControllerSession.on_state``.
+        ``topic`` is one of INPUTS, ``now`` the time of arrival. An invalid message results in a log message, or on
+        joint_states in a fault. Raises the errors of ``ControllerSession.on_state``.
         """
         if topic == JOINT_STATES:
             return self._session.on_state(self._states.sample(data), now)
@@ -64,9 +71,7 @@ class InputReader:
     def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
         session = self._session
         if topic == "emergency_stop":
-            return session.on_emergency_stop(
-                data[HEADER : HEADER + 1] != b"\0"
-            )  # an invalid value never releases the stop
+            return session.on_emergency_stop(data[HEADER : HEADER + 1] != b"\0")  # invalid values never release it
         if topic == "joint_trajectory":
             start, points = read_trajectory(data, self._renamed)
             return session.on_trajectory(points, start, now)

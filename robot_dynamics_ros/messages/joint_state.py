@@ -1,7 +1,9 @@
-"""JointState messages as the bytes that DDS carries (see cdr).
+"""Serialized JointState messages (see ``cdr``), read and written without an object for each field.
 
-rclpy builds Python objects of every name and field: 40 us of a cycle, as long as all that the controller computes.
-Only the stamp and the numbers differ from one message to the next.
+rclpy creates a Python object for each name and field, which takes as long as the controller's computation. Only the
+stamp, the frame_id and the numbers differ between messages of a topic, so that their layout is found once. FIELDS are
+the fields with numbers, ``data`` a serialized message. ``renamed`` returns a joint's name in the program by its name in
+a message.
 """
 
 from __future__ import annotations
@@ -19,18 +21,19 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
 
 Renaming = Callable[[str], str]
-"""From a joint's name in a message to its name here."""
+"""Function from joint names in messages to the robot's joint names."""
 
 
 def unchanged(name: str) -> str:
-    """Return the name as it is."""
+    """Return ``name``: the renaming that changes nothing."""
     return name
 
 
 def renaming(names: Mapping[str, str]) -> Renaming:
-    """Return a renaming by whole names or, where none fits, by the longest beginning of the name.
+    """Return a function that renames joints by ``names``: from old to new names or prefixes.
 
-    ``{"fer_": "panda_"}`` makes panda_joint1 of fer_joint1.
+    ``{"fer_": "panda_"}`` renames fer_joint1 to panda_joint1. A whole name has precedence over a prefix, a long prefix
+    over a short one; other names are unchanged.
     """
     if not names:
         return unchanged
@@ -47,31 +50,33 @@ def renaming(names: Mapping[str, str]) -> Renaming:
 
 FIELDS = ("position", "velocity", "effort")
 BEHIND_STAMP = _NAMES = HEADER + 8
-"""Offset of frame_id and names, after the stamp."""
+"""Offset of the first byte after the stamp."""
 _MOST_LAYOUTS = 64
 
 
 class JointsMissing(RobotDynamicsError):
-    """A message names some of the robot's joints, but not all."""
+    """Message with some of the robot's joints, but not all."""
 
 
 class JointStateLayout:
-    """The layout of messages that differ only in stamp, text of frame_id, and numbers.
+    """Layout of messages that differ only in stamp, text of frame_id, and numbers.
+
+    Except for ``fits``, methods require messages that fit.
 
     Attributes
     ----------
     joint_names
-        The joints, renamed.
+        Names of the joints, renamed.
     counts
-        Of the numbers in each of FIELDS.
+        Number of values in each of FIELDS.
     fields
         Those of FIELDS that are not empty.
     irregular
-        The first field that has neither a number for each name nor none; "" where there is no such field.
+        First field that is not empty and does not have a number for each name; "" if there is none.
     """
 
     def __init__(self, data: bytes, renamed: Renaming) -> None:
-        """Raise ValueError for bytes that are no whole JointState."""
+        """Find the layout of a message; ValueError if ``data`` is not a whole JointState."""
         counts, ends, places = [], [], {}
         try:
             reader = CdrReader(data)
@@ -90,7 +95,7 @@ class JointStateLayout:
         except (struct.error, RobotDynamicsError) as error:
             raise ValueError(str(error)) from error
         if HEADER + reader.at > len(data):
-            raise ValueError("it breaks off")
+            raise ValueError("the message is truncated")
         self.joint_names = tuple(renamed(name) for name in names)
         self.counts, self.fields = tuple(counts), tuple(places)
         regular = (0, len(names))
@@ -125,47 +130,50 @@ class JointStateLayout:
         )
 
     def frame_id(self, data: bytes) -> str:
-        """Return header.frame_id of a message that fits."""
+        """Return header.frame_id of a message."""
         return data[_NAMES + 4 : self._frame_end].split(b"\0", 1)[0].decode(errors="replace")
 
     def stamp(self, data: bytes) -> int:
-        """Return the stamp (ns) of a message that fits."""
+        """Return header.stamp (ns) of a message."""
         sec, nanosec = self._stamp.unpack_from(data, HEADER)
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def numbers(self, data: bytes) -> list[Array | None]:
-        """Return the numbers in each of FIELDS of a message that fits; None where there are none."""
+        """Return the values of a message in each of FIELDS, None for an empty one; their order is that of the names."""
         return [
             None if place is None else np.frombuffer(data, self._number, count, place)
             for place, count in zip(self._places, self.counts, strict=True)
         ]
 
     def rows(self, places: NDArray[np.intp]) -> NDArray[np.intp] | None:
-        """Return where in ``span`` the numbers of joints (3, n) are; None where a field is empty or irregular."""
+        """Return the indices (3, n) in ``span`` of position, velocity and effort of n joints.
+
+        ``places`` (n,) are the indices of the joints in ``joint_names``. None if a field is empty or irregular.
+        """
         size = len(self.joint_names)
         if self.counts != (size, size, size) or not size:
             return None
-        # A length and what pads it count as one number.
+        # A length and its padding take the space of one value.
         return np.asarray(places + np.array([[0], [size + 1], [2 * size + 2]]), dtype=np.intp)
 
     def span(self, data: bytes) -> Array:
-        """Return all from the first number of a message that fits to the last, where no field is empty."""
+        """Return the bytes from the first position to the last effort as numbers; ``rows`` must not return None."""
         return np.frombuffer(data, self._number, 3 * self.counts[0] + 2, self._places[0] or 0)
 
     def table(self, messages: Sequence[bytes]) -> NDArray[np.void]:
-        """Return m messages that fit as records (m,) of sec, nanosec and the fields."""
+        """Return m messages as a structured array (m,) with the fields sec, nanosec, and those of ``fields``."""
         return np.frombuffer(b"".join(messages), self._record)
 
 
 class JointStateLayouts:
-    """The layouts of one topic, the newest ones of which are remembered."""
+    """Layouts of the messages of one topic; the newest 64 are kept."""
 
     def __init__(self, renamed: Renaming) -> None:
         self._renamed = renamed
         self._known: deque[JointStateLayout] = deque(maxlen=_MOST_LAYOUTS)
 
     def find(self, data: bytes) -> JointStateLayout:
-        """Return the layout of a message; errors as those of JointStateLayout."""
+        """Return the layout of a message; ValueError if ``data`` is not a whole JointState."""
         for layout in self._known:
             if layout.fits(data):
                 return layout
@@ -175,10 +183,10 @@ class JointStateLayouts:
 
 
 class JointStateReader:
-    """A reader of serialized JointState messages, which remembers the order of their joints."""
+    """Reader of serialized JointState messages that selects the joints of a robot, in its order."""
 
     def __init__(self, joint_names: Sequence[str], topic: str = "joint_states", renamed: Renaming = unchanged) -> None:
-        """``topic`` is named in errors; ``renamed`` maps the joint names of messages to the robot's."""
+        """Create a reader of the joints ``joint_names``; ``topic`` is the name of the topic in errors."""
         self._joint_names = tuple(joint_names)
         self._topic = topic
         self._layouts = JointStateLayouts(renamed)
@@ -186,14 +194,15 @@ class JointStateReader:
         self._places: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self._rows: NDArray[np.intp] | None = None
         names = ", ".join(joint_names)
-        reason = f"{topic} name none of {names}. Cure: publish them by their names in the URDF"
+        reason = f"{topic}: none of the joints {names}. Cure: publish them by their names in the URDF"
         self._foreign = UnusableSample(0, reason, incomplete=True)
 
     def read(self, data: bytes) -> Sample | None:
-        """Return the content of a message, finite or not, or None where it names none of these joints.
+        """Return the content of a message, or None if it has none of the joints.
 
-        Raises JointsMissing for messages that lack some of the joints, and RobotDynamicsError for fields that
-        do not have a number for each name, and for bytes that are no JointState.
+        Numbers may be NaN or infinite. Raises JointsMissing if it has only some of the joints, and RobotDynamicsError
+        if ``data`` is not a valid JointState, repeats a joint, has no positions, or has a field without a number for
+        each name.
         """
         layout = self._layout
         if layout is None or not layout.fits(data):
@@ -216,12 +225,12 @@ class JointStateReader:
                 for values in layout.numbers(data)
             )
             if position is None:
-                raise RobotDynamicsError(f"{self._topic}: no position. Cure: publish one for each joint")
+                raise RobotDynamicsError(f"{self._topic}: no positions. Cure: publish one for each joint")
             q, (qd, effort) = position, others
         return Sample(layout.stamp(data), q, qd, effort)
 
     def sample(self, data: bytes) -> Sample | UnusableSample:
-        """Return the content of a message, or the reason why it has none."""
+        """Return the content of a message, or the reason why it is not valid or has not all joints; raise no error."""
         try:
             sample = self.read(data)
         except RobotDynamicsError as error:
@@ -229,7 +238,7 @@ class JointStateReader:
         return self._foreign if sample is None else sample
 
     def _choose(self, layout: JointStateLayout) -> bool:
-        """Find the robot's joints in a layout; False where none of them is named."""
+        """Find the robot's joints in a layout; return False if it has none of them."""
         names = layout.joint_names
         index = {name: i for i, name in enumerate(names)}
         missing = [name for name in self._joint_names if name not in index]
@@ -241,11 +250,11 @@ class JointStateReader:
             )
         twice = [name for name in self._joint_names if names.count(name) > 1]
         if twice:
-            raise RobotDynamicsError(f"{self._topic}: {twice[0]} is named twice. Cure: publish each joint once")
+            raise RobotDynamicsError(f"{self._topic}: duplicate joint {twice[0]}. Cure: publish each joint once")
         if layout.irregular:
             count = layout.counts[FIELDS.index(layout.irregular)]
             raise RobotDynamicsError(
-                f"{self._topic}: {count} numbers in {layout.irregular} for {len(names)} names. "
+                f"{self._topic}: {count} values in {layout.irregular} for {len(names)} names. "
                 "Cure: publish one for each joint"
             )
         self._layout = layout
@@ -255,7 +264,10 @@ class JointStateReader:
 
 
 def stamp_of(data: bytes) -> int | None:
-    """Return the stamp (ns) of a message that cannot be read otherwise; None where it has not even that."""
+    """Return header.stamp (ns) of a serialized message of any type with a header, also of a truncated one.
+
+    None if the bytes end before it, or do not begin with a byte order.
+    """
     order = BYTE_ORDERS.get(data[:2])
     if order is None or len(data) < _NAMES:
         return None
@@ -264,7 +276,7 @@ def stamp_of(data: bytes) -> int | None:
 
 
 def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
-    """Return frame_id and names as they follow the stamp of a message, up to a multiple of four bytes."""
+    """Return frame_id and joint names, as they follow the stamp of a serialized message, padded to four bytes."""
     data = b""
     for text in (frame_id, None, *names):
         raw = b"" if text is None else text.encode() + b"\0"
@@ -274,16 +286,19 @@ def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
 
 
 class JointStateWriter:
-    """A writer of serialized JointState messages of the same joints."""
+    """Writer of serialized JointState messages of the joints ``joint_names``."""
 
     def __init__(self, joint_names: Sequence[str], numbered: bool = False) -> None:
-        """``numbered``: header.frame_id is a number of ten digits."""
+        """Create a writer; if ``numbered`` is True, header.frame_id is a number of ten digits, else empty."""
         self._names = frame_and_names("0" * 10 * numbered, joint_names)
         self._frame_id = "%010d" if numbered else ""
         self._layouts: dict[tuple[int, int, int], struct.Struct] = {}
 
     def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
-        """Return the message of a stamp (ns) with three fields, each (n,) or empty; ``number`` is for ``numbered``."""
+        """Return the message with the stamp ``at`` (ns) and position, velocity and effort, each (n,) or empty.
+
+        Units are those of JointState. ``number`` is that of header.frame_id if the writer is ``numbered``, else unused.
+        """
         p, v, e = len(position), len(velocity), len(effort)
         layout = self._layouts.get((p, v, e)) or self._layout((p, v, e))
         sec, nanosec = divmod(at, 1_000_000_000)
@@ -294,7 +309,7 @@ class JointStateWriter:
         )
 
     def _layout(self, sizes: tuple[int, int, int]) -> struct.Struct:
-        """Make and remember the layout of messages whose fields have these sizes."""
+        """Create and cache the layout of messages whose fields have these sizes."""
         digits = 10 if self._frame_id else 0
         form, end = f"<{HEADER}siI4s{digits}s{len(self._names) - 4 - digits}s", 8 + len(self._names)
         for size in sizes:

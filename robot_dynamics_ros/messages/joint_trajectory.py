@@ -24,13 +24,13 @@ _Records = NDArray[np.void]
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
 _STAMP_END = 2**31 * 1_000_000_000  # ns
 _SMALLEST = 24  # bytes, minimum size of a point
-MOST_POSITIONS = 14_000  # points times joints; a controller reads them within 1 ms, in which it gives no command
+MOST_POSITIONS = 14_000  # points times joints; reading them delays the next command by 1 ms
 
 
 def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
-    """Return header.stamp (ns) and the points of a serialized JointTrajectory.
+    """Return header.stamp (ns) and the points of a serialized JointTrajectory, ``data``.
 
-    ``renamed`` maps joint names in messages to the robot's.
+    ``renamed`` returns the robot's name of a joint in messages.
 
     Raises TrajectoryError for a truncated or invalid message, an invalid stamp, no or too many joint names or points,
     points without a position for each joint, fields of another length, and fields that not all points have.
@@ -45,7 +45,7 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
 
 
 def check_size(points: int, joints: int) -> None:
-    """Raise TrajectoryError for more points than a controller can read between two cycles."""
+    """Raise TrajectoryError if ``points`` times ``joints`` exceeds MOST_POSITIONS; more would delay a cycle."""
     if points * joints > MOST_POSITIONS:
         raise TrajectoryError(
             f"{points} points, more than the maximum of {MOST_POSITIONS // joints} for {joints} joints; "
@@ -74,11 +74,7 @@ def write_trajectory(stamp: int, points: TrajectoryPoints) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Message whose points all have the same fields; ``blocks`` are views of its bytes.
-
-    The alignment of the first point may differ from that of the others, so that it is a block of its own. All other
-    points have the same alignment, because each point before them ends with the same fields.
-    """
+    """Message with the same fields in all points; ``blocks``: the first point, with its own padding, and the rest."""
 
     order: str
     stamp: int
@@ -131,7 +127,6 @@ def _read_table(reader: CdrReader) -> _Table:
     alike = np.ones(len(rest), dtype=bool)
     for field in _FIELDS:
         alike &= rest[_length(field)] == (k if field in fields else 0)
-    # Points before the first different one are alike, so that its offset is right.
     count = len(rest) if alike.all() else int(np.argmin(alike))
     if count < points - 1:
         reader.at += count * layout.itemsize

@@ -66,11 +66,14 @@ def joint_vectors(name: str, value: ArrayLike, joint_names: Sequence[str], *, si
 def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping[str, LinkFrame], bodies: int) -> Array:
     """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies.
 
+    Results are force (N) and moment (Nm) at the origin and in the axes of each body's frame, summed over its links.
+    Wrenches on links of the fixed base have no effect.
+
     Parameters
     ----------
     wrenches
-        Force and moment (..., 6) by link, at the origin and in the axes of the link's frame. None gives an array
-        (0, 6).
+        Force (N) and moment (Nm), (..., 6), by link, at the origin and in the axes of the link's frame. None gives an
+        array (0, 6).
     frames
         Frame of each link on its body.
     bodies
@@ -166,7 +169,8 @@ def _pool(process: int) -> ThreadPoolExecutor:
 def over_rows(function: Callable[[slice], Result], count: int, block: int, parts: int | None = None) -> list[Result]:
     """Call ``function`` for slices of ``count`` rows in parallel on all cores, and return the results in order.
 
-    Each slice but the last is a multiple of ``block`` rows. ``parts`` is the number of slices; None: one for each core.
+    ``function`` gets a slice object and must release the GIL to run in parallel. Each slice but the last is a multiple
+    of ``block`` rows. ``parts`` is the number of slices; None: one for each core.
     """
     size = max(1, -(-count // (parts or cores()) // block)) * block
     slices = [slice(start, start + size) for start in range(0, count, size)]
@@ -185,12 +189,12 @@ def evaluate(
     Parameters
     ----------
     function
-        Kernel with a status as its result. See kernels/entries.py.
+        Kernel (*arguments, *results) -> status, for C-contiguous arrays with one leading axis, see kernels/entries.py.
     shapes
         Shape of each result for a single state.
     arguments
-        Arrays by name, in the order of the kernel's arguments. "q" must be among them if the kernel can return
-        SINGULAR.
+        Arrays by name, in the order of the kernel's arguments; "external_wrenches" are on bodies. "q" must be among
+        them if the kernel can return SINGULAR.
 
     Returns
     -------

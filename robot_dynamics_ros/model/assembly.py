@@ -1,6 +1,7 @@
 """Assembly of the model arrays from URDF, dynamics file and couplings.
 
-Rotors: Tsai 9.9. Friction parameters: Craig (6.110)-(6.113).
+Rotors: Tsai 9.9. Friction parameters: Craig (6.110)-(6.113). ``description`` is the checked URDF, ``dynamics`` the
+checked dynamics file, and ``couplings`` the result of couplings.resolve for both.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class RotorRow:
     body
         Body that carries it, -1 for the fixed base.
     axis
-        Axis (3,) in the body's frame.
+        Axis, a unit vector (3,) in the body's frame.
     inertia
         Axial inertia, kg m^2.
     factors
@@ -67,7 +68,7 @@ class RotorRow:
 def rotor_rows(
     description: Description, dynamics: DynamicsFile, couplings: Couplings, frames: Mapping[str, LinkFrame]
 ) -> list[RotorRow]:
-    """Return the rotors that can spin.
+    """Return the rotors that can spin; ``frames`` has the frame of each link on its body, by name.
 
     Raises RobotModelError for a rotor without an axis that does not drive exactly one joint from that joint's parent
     link.
@@ -95,7 +96,11 @@ def _axis_of_the_joint(description: Description, where: str, rotor: Rotor) -> Ar
 
 
 def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]) -> Array:
-    """Return the friction of the moving joints (bodies, FRICTION_SIZE); the dynamics file overrides the URDF."""
+    """Return the friction of the ``moving`` joints (bodies, FRICTION_SIZE); the dynamics file overrides the URDF.
+
+    The columns are those of kernels/layout, with units Nm or N and rad/s or m/s. The joints are in the order of the
+    bodies.
+    """
     table = np.zeros((len(moving), FRICTION_SIZE))
     for row, joint in zip(table, moving, strict=True):
         extra = dynamics.joints.get(joint.name, JointDynamics())

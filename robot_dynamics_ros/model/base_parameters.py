@@ -28,7 +28,7 @@ _READABLE = ("izz", "ixx", "ixy", "ixz", "iyz", "mcx", "mcy", "iyy", "mcz", "mas
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
-    """The r base parameters of p parameters x: base = combination x.
+    """The r base parameters of p parameters x: base = combination x. The torque depends on x through them only.
 
     Attributes
     ----------
@@ -54,9 +54,10 @@ class BaseParameters:
         Parameters
         ----------
         columns
-            Regressor (rows, p), or its triangular factor.
+            Regressor (rows, p) of many states, one above the other, or its triangular factor.
         names
-            Names of the p parameters.
+            Names of the p parameters. Those that end in ".izz", ".mcx" and so on are preferred as independent ones in
+            the order of textbooks.
         tolerance
             A column is dependent if its residual after projection onto the others is below this fraction of its
             length.

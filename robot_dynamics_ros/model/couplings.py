@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
-from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.errors import RobotModelError, did_you_mean
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
 from robot_dynamics_ros.model.urdf import MOVABLE, Description
 
@@ -27,12 +27,12 @@ class Couplings:
     names
         The n independent coordinates.
     rows
-        Rows of all movable joints and coordinates. Factors are nonzero. A joint whose row has no factors is locked
-        at its offset.
+        Row of each movable joint and coordinate, by name, in terms of ``names``. Factors are nonzero. A joint whose row
+        has no factors is locked at its offset (rad or m).
     rotors
         Name, definition and spin rate by coordinate of each rotor. Rotors of joints (the short form) come first.
     locked
-        Positions of the locked joints and coordinates.
+        Positions (rad or m) of the locked joints and coordinates.
     """
 
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class Couplings:
     def substitute(self, row: Row, where: str) -> Row:
         """Return ``row`` with each name replaced by its own row, so that only independent names remain.
 
-        Raises RobotModelError, which begins with ``where``, if a factor or the offset is not finite.
+        Raises RobotModelError if a factor or the offset is not finite; ``where`` is the beginning of its message.
         """
         factors: dict[str, float] = {}
         offset = row.offset
@@ -141,7 +141,9 @@ def _references(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
 
 
 def _no_joint(description: Description, where: str, name: str, known: Iterable[str]) -> str:
-    return f'{where}: {description.source} has no movable joint "{name}". Cure: use one of {", ".join(known)}'
+    names = list(known)
+    cure = f"use one of {', '.join(names)}{did_you_mean(name, names)}"
+    return f'{where}: {description.source} has no movable joint "{name}". Cure: {cure}'
 
 
 def _checked_locked(

@@ -19,9 +19,29 @@ from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 @dataclass(frozen=True)
 class JointDynamics:
-    """Friction and rotor of one joint; None where the URDF's value applies.
+    """Friction and rotor of one joint; None where the URDF's value applies. docs/dynamics_file.md has the formulas.
 
-    Units: N m s/rad or N s/m, and N m or N; rad/s or m/s for velocities; kg m^2 for the rotor's axial inertia.
+    Attributes
+    ----------
+    viscous
+        Viscous coefficient, N m s/rad or N s/m.
+    coulomb, coulomb_negative
+        Coulomb level, N m or N; the second one is for negative velocities, None: equal to the first.
+    static
+        Static level, N m or N; None: the Coulomb level.
+    stribeck_velocity
+        Velocity scale of the decrease from static to Coulomb level, rad/s or m/s; 0: static level at rest only.
+    ripple
+        Variation of the level with position q, amplitude sin(per_turn q + phase): amplitude (N m or N), per_turn and
+        phase (rad).
+    sigmoid
+        amplitude (N m or N), slope (s/rad or s/m) and shift (rad/s or m/s) of a smooth function of velocity.
+    rotor_inertia
+        Axial inertia of the motor's rotor, kg m^2.
+    gear_ratio
+        Spin rate of the rotor per joint rate, signed.
+    rotor_carrier
+        "parent": the joint's parent link carries the rotor. "none": only its reflected inertia is considered.
     """
 
     viscous: float | None = None
@@ -29,8 +49,8 @@ class JointDynamics:
     coulomb_negative: float | None = None
     static: float | None = None
     stribeck_velocity: float = 0.0
-    ripple: tuple[float, float, float] = (0.0, 0.0, 0.0)  # amplitude, per_turn, phase
-    sigmoid: tuple[float, float, float] = (0.0, 0.0, 0.0)  # amplitude, slope, shift
+    ripple: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    sigmoid: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotor_inertia: float = 0.0
     gear_ratio: float = 1.0
     rotor_carrier: str = "parent"
@@ -61,7 +81,10 @@ class Rotor:
 
 @dataclass(frozen=True)
 class Row:
-    """Position of a joint as an affine function: the sum of factor times position over the names, plus ``offset``."""
+    """Position of a joint as an affine function: the sum of factor times position over the names, plus ``offset``.
+
+    Positions and ``offset`` are in rad or m.
+    """
 
     factors: dict[str, float]
     offset: float = 0.0
@@ -82,7 +105,29 @@ class Loop:
 
 @dataclass(frozen=True)
 class DynamicsFile:
-    """Checked content of a dynamics file."""
+    """Checked content of a dynamics file, in SI units.
+
+    Attributes
+    ----------
+    source
+        Name of the file in messages.
+    gravity
+        Acceleration of gravity (3,) in the root frame, m/s^2; None: not in the file.
+    joints
+        Friction and rotor by joint.
+    links
+        Mass properties by link, which replace those of the URDF.
+    rotors
+        Rotors in the general form.
+    coordinates
+        Names of coordinates that are not joints.
+    couplings
+        Row of each coupled joint, by name.
+    loops
+        Closed kinematic chains.
+    payload
+        Link with the payload, and the payload's mass properties in the link's frame.
+    """
 
     source: str = ""
     gravity: Array | None = None
@@ -115,7 +160,7 @@ Content = TypeVar("Content")
 def read_bytes(path: str | Path, kind: str) -> bytes:
     """Return the content of a file.
 
-    Raises RobotModelError if it cannot be read. The message contains the path and the ``kind`` of file.
+    ``kind`` is the noun for the file in messages, such as "URDF". Raises RobotModelError if it cannot be read.
     """
     if not isinstance(path, str | Path):
         raise RobotModelError(f"{path!r} is not the path of a {kind}. Cure: pass a str or a Path")
@@ -139,7 +184,7 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
 
 
 def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
-    """Check the content of a dynamics file; ``source`` is its name in messages.
+    """Check the content of a dynamics file, ``text``; ``source`` is its name in messages.
 
     Errors as for ``read_dynamics_file``.
     """

@@ -1,4 +1,4 @@
-"""Checked directions, mass properties and numbers."""
+"""Checked directions, mass properties and numbers. Units are kg, m and kg m^2."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHORTEST, _LONGEST = 1e-12, 1e12
 
 
 def unit_vector(axis: Array, where: str) -> Array:
-    """Return an axis (3,) normalised to length 1.
+    """Return an axis (3,) normalised to length 1, as a new array.
 
-    Raises RobotModelError, which begins with ``where``, if the length is below 1e-12 or above 1e12.
+    Raises RobotModelError if the length is below 1e-12 or above 1e12; ``where`` is the beginning of its message.
     """
     length = math.hypot(*axis)
     if not _SHORTEST <= length <= _LONGEST:
@@ -32,7 +32,7 @@ _ROUNDING = 1e-6  # relative, for published numbers with six digits
 
 @dataclass(frozen=True)
 class Inertial:
-    """Mass (kg), centre of mass (3,) (m) and inertia (3, 3) about it (kg m^2), in link axes."""
+    """Mass (kg), centre of mass (3,) in the link's frame (m), and inertia (3, 3) about it in link axes (kg m^2)."""
 
     mass: float
     com: Array
@@ -45,13 +45,23 @@ def symmetric(ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: f
 
 
 def steiner(mass: float, offset: Array) -> Array:
-    """Return the inertia (3, 3) of a point mass at ``offset`` (3,): the parallel-axis theorem, Tsai (9.9)."""
+    """Return the inertia (3, 3) about the origin of a point mass at ``offset`` (3,): Tsai (9.9), parallel axes."""
     return mass * (float(offset @ offset) * np.eye(3) - np.outer(offset, offset))
 
 
 @dataclass
 class InertiaSum:
-    """Sum of mass, first moment of mass and inertia of several parts, about the origin and in the axes of a frame."""
+    """Sum of mass, first moment of mass and inertia of several parts, about the origin and in the axes of a frame.
+
+    Attributes
+    ----------
+    mass
+        kg.
+    moment
+        First moment of mass (3,), kg m.
+    inertia
+        (3, 3), kg m^2, about the origin.
+    """
 
     mass: float
     moment: Array
@@ -63,7 +73,7 @@ class InertiaSum:
         return InertiaSum(0.0, np.zeros(3), np.zeros((3, 3)))
 
     def add(self, part: Inertial, rotation: Array, position: Array) -> None:
-        """Add a part; ``rotation`` (3, 3) and ``position`` (3,) place its link's frame in this frame."""
+        """Add a part; ``rotation`` (3, 3) and ``position`` (3,), m, place its link's frame in this frame."""
         with np.errstate(over="ignore", invalid="ignore"):  # callers check the sum
             com = position + rotation @ part.com
             self.mass += part.mass
@@ -71,16 +81,16 @@ class InertiaSum:
             self.inertia += rotation @ part.inertia @ rotation.T + steiner(part.mass, com)
 
     def flat(self) -> Array:
-        """Return the ten elements in the kernels' layout: mass, first moment, ixx ixy ixz iyy iyz izz."""
+        """Return the ten elements (10,) in the kernels' layout: mass, first moment, ixx ixy ixz iyy iyz izz."""
         i = self.inertia
         return np.array([self.mass, *self.moment, i[0, 0], i[0, 1], i[0, 2], i[1, 1], i[1, 2], i[2, 2]])
 
 
 def check_inertia(inertia: Array) -> str | None:
-    """Return the reason why no mass distribution can have this inertia (3, 3), or None.
+    """Return the reason why no mass distribution can have this inertia (3, 3), kg m^2, or None.
 
-    No principal moment may be negative, and none may exceed the sum of the other two (Tsai 9.2). The tolerance of 1e-6
-    allows for published numbers with six digits.
+    No principal moment may be negative, and none may exceed the sum of the other two (Tsai 9.2). The tolerance, 1e-6 of
+    the largest moment, allows for published numbers with six digits.
     """
     moments = np.linalg.eigvalsh(inertia)
     scale = float(np.abs(moments).max())

@@ -52,7 +52,10 @@ class Link:
     inertia: Array
 
     def placed(self, q: float) -> tuple[Array, Array]:
-        """Return rotation (3, 3) and origin (3,), m, in the parent's frame at position q, rad or m: Craig (3.6)."""
+        """Return rotation (3, 3) and origin (3,), m, in the parent's frame at joint position q: Craig (3.6).
+
+        q is in rad or m, without the offset of a coupled joint.
+        """
         if self.prismatic:
             return self.rotation, self.position + q * self.rotation[:, 2]
         c, s = np.cos(q), np.sin(q)
@@ -104,7 +107,7 @@ class LinkTree:
 
     @classmethod
     def of(cls, model: RobotModel) -> LinkTree:
-        """Return the links and rotors of a model, including its payload."""
+        """Return the links and rotors of a model, including its payload, as copies."""
         robot, count = model._data.robot, len(model.moving_joints)
         rates = model.coupling_matrix
         links = []
@@ -127,7 +130,7 @@ class LinkTree:
         return np.asarray(self.couplings @ np.asarray(q, dtype=np.float64))
 
     def base_placements(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Return rotations (links, 3, 3) and origins (links, 3), m, of the links' frames in the base frame at q."""
+        """Return rotations (links, 3, 3) and origins (links, 3), m, of link frames in the base frame at q (n,)."""
         rotations, origins = np.empty((len(self.links), 3, 3)), np.empty((len(self.links), 3))
         for i, (link, position) in enumerate(zip(self.links, self.joint_positions(q), strict=True)):
             rotation, origin = link.placed(float(position))

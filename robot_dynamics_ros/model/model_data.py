@@ -1,4 +1,7 @@
-"""Model arrays with names, limits and friction, and copies of them with changed parameters."""
+"""Model arrays with names, limits and friction, and copies of them with changed parameters.
+
+``robot`` has the views of the model arrays, see kernels/layout.ModelArrays.
+"""
 
 from __future__ import annotations
 
@@ -174,9 +177,10 @@ class ModelData:
 
 
 def with_payload(data: ModelData, link: str, inertial: Inertial) -> ModelData:
-    """Return the model data with a payload on ``link`` that replaces the present one.
+    """Return a copy of the model data with a payload on ``link`` that replaces the present one.
 
-    Only ``parameters`` changes. Raises RobotModelError for an unknown link and for an inertia that overflows.
+    ``inertial`` has its mass properties in the link's frame. Only ``parameters`` changes. Raises RobotModelError for an
+    unknown link and for an inertia that overflows.
     """
     if not isinstance(link, str) or link not in data.frames:
         raise RobotModelError(f'payload: no link "{link}". Cure: use one of {", ".join(data.frames)}')
@@ -187,7 +191,10 @@ def with_payload(data: ModelData, link: str, inertial: Inertial) -> ModelData:
 
 
 def scaled(data: ModelData, mass: float, friction: ArrayLike) -> ModelData:
-    """Return the model data with scaled links and friction, see ``RobotModel.scaled``."""
+    """Return a copy of the model data with links scaled by ``mass``, and friction by ``friction``, one factor or (n,).
+
+    Raises RobotModelError as ``RobotModel.scaled``, which has the details.
+    """
     factor = real_numbers(mass)
     if factor is None or factor.shape != () or not 0.0 < factor < np.inf:
         raise RobotModelError(f"scaled: mass is {mass!r}. Cure: pass a positive number, 1.0 for no change")
@@ -247,14 +254,17 @@ def _loaded(data: ModelData) -> ModelData:
 
 
 def with_gravity(data: ModelData, vector: ArrayLike) -> ModelData:
-    """Return the model data with another acceleration of gravity; only ``parameters`` changes."""
+    """Return a copy of the model data with another acceleration of gravity (3,), m/s^2; only ``parameters`` changes.
+
+    Raises RobotModelError as ``gravity_vector``.
+    """
     parameters = data.parameters.copy()
     views(data.topology, parameters).gravity[:] = gravity_vector(vector)
     return replace(data, parameters=parameters)
 
 
 def gravity_vector(vector: ArrayLike) -> Array:
-    """Return three finite numbers (3,). Raises RobotModelError for any other value."""
+    """Return ``vector`` as an array of three finite numbers (3,). Raises RobotModelError for any other value."""
     result = real_numbers(vector)
     if result is None or result.shape != (3,) or not np.isfinite(result).all():
         raise RobotModelError(f"gravity: {vector!r} is not three finite numbers. Cure: pass x, y, z in m/s^2")
@@ -262,7 +272,7 @@ def gravity_vector(vector: ArrayLike) -> Array:
 
 
 def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
-    """Return True if two robots differ at most in inertias and friction."""
+    """Return True if two robots differ at most in inertias, payload and friction."""
     return (one.joint_names, one.loops) == (other.joint_names, other.loops) and all(
         np.array_equal(x, y)
         for x, y in (
@@ -278,14 +288,14 @@ def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
 
 
 def own_mass(robot: ModelArrays) -> Array:
-    """Return a positive number for each body that has mass or inertia, else zero."""
+    """Return (bodies,): a positive number for each body that has mass or inertia, else zero."""
     bodies = robot.bodies
     with np.errstate(over="ignore"):  # infinity is positive, too
         return bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
 
 
 def carried_mass(robot: ModelArrays) -> Array:
-    """Return a positive number for each body that has mass or inertia itself or in a body beyond it, else zero."""
+    """Return (bodies,): positive for each body with mass or inertia in itself or in a body beyond it, else zero."""
     carried = own_mass(robot)
     with np.errstate(over="ignore"):
         for i in range(len(carried) - 1, -1, -1):
@@ -295,7 +305,7 @@ def carried_mass(robot: ModelArrays) -> Array:
 
 
 def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the coordinates that move neither mass nor inertia nor a rotor.
+    """Return those of the coordinates' ``names`` that move neither mass nor inertia nor a rotor.
 
     A prismatic joint must move mass, and a revolute joint inertia about its axis. An arbitrary configuration is
     checked.
@@ -320,7 +330,10 @@ def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_mass(data: ModelData, source: str, strict: bool) -> None:
-    """Warn of joints that move no inertia and of inner bodies without mass; if ``strict``, raise RobotModelError."""
+    """Warn of joints that move no inertia and of inner bodies without mass.
+
+    If ``strict``, raise RobotModelError instead of a RobotModelWarning. ``source`` is the beginning of messages.
+    """
     masses = zip(data.moving_joints, own_mass(data.robot), carried_mass(data.robot), strict=True)
     inner = [name for name, own, carried in masses if own <= 0.0 < carried]
     reports: list[tuple[str, str]] = []

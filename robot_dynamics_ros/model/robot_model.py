@@ -7,58 +7,75 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels import entries
 from robot_dynamics_ros.kernels.general import Call, GeneralKernels, Kernel
-from robot_dynamics_ros.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.arguments import evaluate, joint_vectors, wrenches_on_bodies
+from robot_dynamics_ros.model.arguments import evaluate, joint_vectors
 from robot_dynamics_ros.model.assembly import assemble
 from robot_dynamics_ros.model.couplings import resolve
-from robot_dynamics_ros.model.dynamics_file import DynamicsFile, Loop, read_bytes, read_dynamics_file
+from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_bytes, read_dynamics_file
 from robot_dynamics_ros.model.inertia import payload_inertial, real_numbers
 from robot_dynamics_ros.model.model_data import (
-    LinkFrame,
     ModelData,
     differ_in_parameters_only,
     scaled,
     with_gravity,
     with_payload,
 )
+from robot_dynamics_ros.model.properties import RobotProperties, Wrenches
 from robot_dynamics_ros.model.urdf import parse_urdf
-
-Wrenches = Mapping[str, ArrayLike]
-
-_BODY_PARAMETERS = ("mass", "mcx", "mcy", "mcz", "ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class RobotModel:
+class RobotModel(RobotProperties):
     """Rigid-body dynamics model of a robot arm: bodies, rotors and joint friction. Create it with ``from_urdf``.
 
     A model is immutable. Vectors have shape (..., n) in the order of ``joint_names``: positions in rad or m, efforts in
     Nm or N. Leading axes are many states at once, which are evaluated on all cores. Leading axes of several arguments
     are broadcast. Lists, other number types and non-contiguous arrays are converted. Every method raises
     RobotDynamicsError for an argument of a wrong shape.
-
-    Attributes
-    ----------
-    name
-        Name of the robot in its URDF.
-    kernels
-        Compiled kernels.
     """
 
-    name: str
-    _data: ModelData
-    kernels: GeneralKernels
+    @classmethod
+    def shipped(
+        cls,
+        name: str,
+        *,
+        dynamics: str | None = None,
+        gravity: Sequence[float] | None = None,
+        joints: Sequence[str] | None = None,
+        locked: Mapping[str, float] | None = None,
+    ) -> RobotModel:
+        """Return the model of a robot that this package installs: panda, planar_2r, puma560, scara or ur5e.
+
+        Parameters
+        ----------
+        name
+            Name of the robot; the message for an unknown one lists all.
+        dynamics
+            Name of an installed dynamics file without ``.dynamics.yaml``, such as "panda_coulomb". None: the file with
+            the robot's name, if there is one.
+        gravity, joints, locked
+            As for ``from_urdf``.
+
+        Raises
+        ------
+        RobotDynamicsError
+            For an unknown name. Otherwise as for ``from_urdf``.
+        """
+        urdf, own = robot_urdf(name), robot_dynamics_file(name)
+        extra = own if dynamics is None else find_resource("config", f"{dynamics}.dynamics.yaml")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobotModelWarning)  # published values: see the headers
+            return cls.from_urdf_file(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)
 
     @classmethod
     def from_urdf_file(
@@ -71,7 +88,7 @@ class RobotModel:
         locked: Mapping[str, float] | None = None,
         strict: bool = False,
     ) -> RobotModel:
-        """Load a URDF file.
+        """Return the model of a URDF file.
 
         Parameters
         ----------
@@ -101,7 +118,7 @@ class RobotModel:
         locked: Mapping[str, float] | None = None,
         strict: bool = False,
     ) -> RobotModel:
-        """Create a model from the text of a URDF.
+        """Return the model of a robot, from the text of a URDF.
 
         Parameters
         ----------
@@ -202,7 +219,7 @@ class RobotModel:
         return self._with(scaled(self._data, mass, friction))
 
     def without_gravity(self) -> RobotModel:
-        """Return this model with zero gravity, including its payload."""
+        """Return this model with zero gravity, also for its payload; see ``with_gravity``."""
         return self.with_gravity(np.zeros(3))
 
     def differs_in_parameters_only(self, other: RobotModel) -> bool:
@@ -234,161 +251,6 @@ class RobotModel:
 
         return dataclasses.replace(self, kernels=CustomisedKernels(self._data.topology, self._data.parameters))
 
-    @property
-    def packed(self) -> ModelData:
-        """Former name of the private model data; access issues a DeprecationWarning."""
-        warnings.warn(
-            "RobotModel.packed is private. Cure: use link_frames, moving_links, friction_parameters and other "
-            "properties of RobotModel",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self._data
-
-    @cached_property
-    def n(self) -> int:
-        """Number of independent joints."""
-        return len(self._data.joint_names)
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the independent joints, in the order of every vector."""
-        return self._data.joint_names
-
-    @property
-    def moving_joints(self) -> tuple[str, ...]:
-        """Names of all joints that move, including coupled ones; parents precede their children."""
-        return self._data.moving_joints
-
-    @property
-    def prismatic_joints(self) -> frozenset[str]:
-        """Names of the prismatic joints among ``moving_joints``, with units m and N instead of rad and Nm."""
-        kinds = self._data.robot.tree[:, KIND].tolist()
-        return frozenset(name for name, kind in zip(self.moving_joints, kinds, strict=False) if kind == PRISMATIC)
-
-    @property
-    def coupling_matrix(self) -> Array:
-        """Coupling matrix G (moving joints + rotors, n), Spong (9.89).
-
-        G qd are the rates of ``moving_joints``, followed by the spin rates of the rotors.
-        """
-        robot = self._data.robot
-        matrix = np.zeros((len(robot.tree), self.n))
-        for row, entry in zip(matrix, robot.tree, strict=True):
-            own = slice(entry[FIRST], entry[AFTER])
-            row[robot.coordinates[own]] = robot.factors[own]
-        return matrix
-
-    @property
-    def moving_links(self) -> tuple[str, ...]:
-        """Names of the child links of ``moving_joints``, in the same order."""
-        return self._data.body_links
-
-    @property
-    def end_links(self) -> tuple[str, ...]:
-        """Names of the moving links without child links."""
-        return self._data.end_links
-
-    @property
-    def rotor_names(self) -> tuple[str, ...]:
-        """Names of the rotors."""
-        return self._data.rotor_names
-
-    @property
-    def link_names(self) -> tuple[str, ...]:
-        """Names of all links; the root is the first."""
-        return tuple(self._data.frames)
-
-    @property
-    def link_frames(self) -> Mapping[str, LinkFrame]:
-        """Frame of each link on the moving body that carries it, by name. The order is that of ``link_names``."""
-        return MappingProxyType(self._data.frames)
-
-    @property
-    def payload_link(self) -> str | None:
-        """Name of the link with the payload, or None."""
-        return None if self._data.payload is None else self._data.payload[0]
-
-    @property
-    def loops(self) -> tuple[Loop, ...]:
-        """Closed loops of the dynamics file; see formulations/constraints.py.
-
-        All methods of this class treat the open tree, in which every loop is cut.
-        """
-        return self._data.loops
-
-    @property
-    def gravity(self) -> Array:
-        """Acceleration of gravity (3,) in the root frame, m/s^2."""
-        return self._data.robot.gravity.copy()
-
-    @property
-    def position_lower(self) -> Array:
-        """Lower position limits (n,), rad or m; -inf if there is none."""
-        return self._data.position_lower.copy()
-
-    @property
-    def position_upper(self) -> Array:
-        """Upper position limits (n,), rad or m; inf if there is none."""
-        return self._data.position_upper.copy()
-
-    @property
-    def soft_lower(self) -> Array:
-        """Lower soft position limits (n,) of <safety_controller>, rad or m; ``position_lower`` if there is none."""
-        return self._data.soft_lower.copy()
-
-    @property
-    def soft_upper(self) -> Array:
-        """Upper soft position limits (n,) of <safety_controller>, rad or m; ``position_upper`` if there is none."""
-        return self._data.soft_upper.copy()
-
-    @property
-    def velocity_limits(self) -> Array:
-        """Velocity limits (n,), rad/s or m/s; inf if there is none."""
-        return self._data.velocity_limits.copy()
-
-    @property
-    def effort_limits(self) -> Array:
-        """Effort limits (n,), Nm or N; inf if there is none."""
-        return self._data.effort_limits.copy()
-
-    @property
-    def moving_joint_limits(self) -> Array:
-        """Lower and upper position limit and velocity limit of ``moving_joints`` (moving joints, 3).
-
-        Read-only; infinite if there is none. Position limits of coupled joints are without the coupling's offset: they
-        bound ``coupling_matrix`` times q.
-        """
-        return self._data.joint_ranges
-
-    @property
-    def friction_parameters(self) -> Array:
-        """Friction parameters (moving joints, 11) of ``moving_joints``, read-only; columns as in kernels/layout.py."""
-        return self._data.friction
-
-    @property
-    def continuous(self) -> NDArray[np.bool_]:
-        """True (n,) for continuous joints that no other joint follows: q and q + 2 pi are the same configuration."""
-        return self._data.continuous.copy()
-
-    @property
-    def inertial_parameters(self) -> Array:
-        """Inertial parameters that ``regressor`` multiplies, including the payload, in SI units.
-
-        ``parameter_names`` has their order.
-        """
-        return self._data.inertial_parameters()
-
-    @property
-    def parameter_names(self) -> tuple[str, ...]:
-        """Names of ``inertial_parameters``: ten for each moving link, such as "link.mcx", then one for each rotor.
-
-        The ten are mass, first moment (mcx, mcy, mcz), and inertia about the link's origin (ixx, ixy, ixz, iyy, iyz,
-        izz), in the link's axes. They include all links that are fixed to the link.
-        """
-        bodies = (f"{link}.{parameter}" for link in self._data.body_links for parameter in _BODY_PARAMETERS)
-        return (*bodies, *(f"{rotor}.inertia" for rotor in self._data.rotor_names))
-
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
     ) -> Array:
@@ -399,8 +261,8 @@ class RobotModel:
         q, qd, qdd
             Position, velocity and acceleration (..., n).
         external_wrenches
-            Force and moment (..., 6) that act on a link, by link name, at the origin and in the axes of the link's
-            frame.
+            Force (N) and moment (Nm), (..., 6), that act on a link, by link name, at the origin and in the axes of
+            the link's frame.
 
         Raises
         ------
@@ -475,8 +337,8 @@ class RobotModel:
     def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
         """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).
 
-        The derivatives are analytical: Singh, Russo, Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass
-        matrix.
+        Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
+        Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
         """
         dq, dqd = np.empty(self._square), np.empty(self._square)
         if self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) is dqd:
@@ -535,9 +397,9 @@ class RobotModel:
     ) -> Array:
         """Return the wrench (..., moving joints, 6) of parent on child at each moving joint: Craig (6.49)-(6.52).
 
-        Force, then moment, at the origin and in the axes of the child link's frame, in the order of ``moving_joints``.
-        The axial component is the joint's torque without the part of its rotor. For coupled joints it is the torque of
-        an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
+        Force (N), then moment (Nm), at the origin and in the axes of the child link's frame, in the order of
+        ``moving_joints``. The axial component is the joint's torque without the part of its rotor. For coupled joints
+        it is the torque of an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
         """
         bound, shape = self._bound(entries.joint_wrenches_batch), (len(self.moving_joints), 6)
         wrenches = {} if external_wrenches is None else external_wrenches
@@ -549,7 +411,7 @@ class RobotModel:
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Return the regressor Y (..., n, parameters) at ``q``, ``qd``, ``qdd`` (..., n): Spong (9.121).
 
-        ``inverse_dynamics`` equals Y ``inertial_parameters``.
+        ``inverse_dynamics`` equals Y ``inertial_parameters``; ``parameter_names`` has the order of the columns.
         """
         count = PARAMETERS * len(self.moving_joints) + len(self._data.rotor_names)
         bound = self._bound(entries.regressor_batch, self._data.link_rotations.copy())
@@ -557,21 +419,21 @@ class RobotModel:
         return np.swapaxes(columns, -1, -2).copy()
 
     def link_pose(self, q: ArrayLike, link: str) -> Array:
-        """Return the pose (..., 4, 4) of a link's frame in the root frame at ``q`` (..., n).
+        """Return the pose (..., 4, 4), m, of a link's frame in the root frame at ``q`` (..., n).
 
         Raises RobotDynamicsError for an unknown link.
         """
         return self._run(self._bound(entries.link_pose_batch, *self._link(link)), (4, 4), q=q)
 
     def jacobian(self, q: ArrayLike, link: str) -> Array:
-        """Return the Jacobian (..., 6, n) of a link's frame in root axes, linear rows first: Craig chapter 5.
+        """Return the Jacobian (..., 6, n) of a link frame's origin in root axes, linear rows first: Craig chapter 5.
 
         ``q`` has shape (..., n). Raises RobotDynamicsError for an unknown link.
         """
         return self._run(self._bound(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q)
 
     def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
-        """Return dJ/dt qd (..., 6): linear and angular acceleration of a link's frame at qdd = 0, in root axes.
+        """Return dJ/dt qd (..., 6): linear and angular acceleration of a link frame's origin at qdd = 0, root axes.
 
         ``q`` and ``qd`` have shape (..., n). Raises RobotDynamicsError for an unknown link.
         """
@@ -606,44 +468,6 @@ class RobotModel:
         if not self._data.massless_joints:
             self.forward_dynamics(rest + 0.5, rest, rest)  # the mass matrix may be singular at zero
 
-    def require_mass(self) -> None:
-        """Raise RobotModelError, with the names of the joints, if a joint moves no inertia."""
-        if self._data.massless_joints:
-            raise RobotModelError(
-                f'robot "{self.name}": joints {list(self._data.massless_joints)} move no mass, or only mass on '
-                "their axes without inertia, so that their acceleration is undefined. "
-                "Cure: add mass and inertia to their links, or lock them"
-            )
-
-    def vector(self, name: str, value: ArrayLike) -> Array:
-        """Return ``value`` as a float64 array (n,), without a copy if it is a C-contiguous one already.
-
-        Infinite values and NaN are accepted. Raises RobotDynamicsError, which begins with ``name``, for any other value
-        than n real numbers.
-        """
-        return joint_vectors(name, value, self.joint_names, single=True)
-
-    def body_wrenches(self, wrenches: Wrenches | None) -> Array:
-        """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies.
-
-        Parameters
-        ----------
-        wrenches
-            Force and moment (..., 6) by link name, at the origin and in the axes of the link's frame. None gives
-            (0, 6).
-
-        Returns
-        -------
-        Array
-            Force and moment, at the origin and in the axes of each body's frame.
-
-        Raises
-        ------
-        RobotDynamicsError
-            For an unknown link, and for a value that is not six numbers.
-        """
-        return wrenches_on_bodies(wrenches, self._data.frames, len(self.moving_joints))
-
     @cached_property
     def _square(self) -> tuple[int, int]:
         return self.n, self.n
@@ -654,12 +478,6 @@ class RobotModel:
 
     def _bound(self, function: Kernel, *extra: Any) -> Kernel:
         return self.kernels.bound(function, *extra)
-
-    def _link(self, link: str) -> tuple[int, Array]:
-        frame = self._data.frames.get(link) if isinstance(link, str) else None
-        if frame is None:
-            raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(self.link_names)}')
-        return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
 
     def _vectors(self, **vectors: ArrayLike) -> dict[str, Array]:
         return {name: joint_vectors(name, value, self.joint_names) for name, value in vectors.items()}
@@ -680,30 +498,3 @@ class RobotModel:
                 f'"{self.joint_names[joint]}", q = {q.tolist()}. Cure: {cure}'
             )
         return result
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Compiled code is not pickled: the other process compiles it again or loads it from the cache.
-        return _restored, (self.name, self._data, type(self.kernels))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> RobotModel:
-        return self  # immutable
-
-    def __repr__(self) -> str:
-        parts = [f"RobotModel({self.name!r}, {self.n} joints: {', '.join(self.joint_names)}"]
-        parts.append(f"gravity {self.gravity.tolist()}")
-        if self._data.payload is not None:
-            link, inertial = self._data.payload
-            parts.append(f"payload {inertial.mass:g} kg on {link!r}")
-        if self._data.locked:
-            parts.append("locked " + ", ".join(f"{name} at {at:g}" for name, at in self._data.locked.items()))
-        if self.kernels.customised:
-            parts.append("customised")
-        return "; ".join(parts) + ")"
-
-
-def _restored(name: str, data: ModelData, kernels: type[GeneralKernels]) -> RobotModel:
-    """Return a model from its pickled parts."""
-    # Unpickled arrays are writeable; the constructors make them read-only.
-    frames = {link: dataclasses.replace(frame) for link, frame in data.frames.items()}
-    data = dataclasses.replace(data, frames=frames)
-    return RobotModel(name, data, kernels(data.topology, data.parameters))

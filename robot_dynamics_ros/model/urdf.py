@@ -2,6 +2,7 @@
 
 The document is first reduced to the elements that dynamics need, and each value is checked. urdf_parser_py reads the
 result: it fails on some visuals, transmissions and vendor tags, and it accepts texts such as nan and 1_000 as numbers.
+``text`` is a URDF document, ``source`` the name of its file, with which messages begin.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _REPEATED = ("link", "joint")
 
 
 def reduce_urdf(text: str | bytes, source: str) -> ElementTree.Element:
-    """Parse a URDF and return its <robot> element with links, inertials and joints only.
+    """Parse a URDF and return a new <robot> element with links, inertials and joints only.
 
     Raises
     ------
@@ -73,9 +74,10 @@ def reduce_urdf(text: str | bytes, source: str) -> ElementTree.Element:
 
 
 def parse_xml(text: str | bytes, source: str) -> ElementTree.Element:
-    """Return the root element of a document, including comments. Errors as for ``reduce_urdf``.
+    """Return the root element of a document, including comments.
 
     Namespaces are not resolved, as in urdfdom: a prefix needs no declaration, and xmlns is an ordinary attribute.
+    Raises RobotModelError for malformed XML and for a document type.
     """
     if not isinstance(text, (str, bytes)):
         raise RobotModelError(f"{source}: {type(text).__name__} is not text. Cure: pass the URDF as str or bytes")
@@ -136,7 +138,10 @@ def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTr
 
 
 def check_numbers(value: str, count: int, source: str, where: str) -> None:
-    """Raise RobotModelError, with ``source`` and ``where``, if an attribute is not ``count`` finite numbers."""
+    """Raise RobotModelError if the attribute text ``value`` is not ``count`` finite numbers, separated by spaces.
+
+    The message begins with ``source`` (the file) and ``where`` (element and attribute).
+    """
     words = value.split()
     if len(words) != count:
         raise RobotModelError(f"{source}: {where}: {len(words)} numbers instead of {count}. Cure: write {count}")
@@ -151,7 +156,7 @@ _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 @dataclass(frozen=True)
 class Mimic:
-    """Position of a mimic joint: multiplier * position of ``joint`` + offset."""
+    """Position of a mimic joint: multiplier * position of ``joint`` + offset, with the offset in rad or m."""
 
     joint: str
     multiplier: float
@@ -162,8 +167,10 @@ class Mimic:
 class Joint:
     """Joint of a URDF.
 
-    Units: m, rad or m, rad/s or m/s, Nm or N. Limits are infinite if there is none; soft limits then equal the position
-    limits. ``rotation``, ``position`` and ``axis`` are in the frame of the parent link.
+    ``kind`` is "fixed" or one of MOVABLE. ``rotation`` (3, 3), ``position`` (3,), m, and the unit vector ``axis`` (3,)
+    give the joint's frame in the parent link's frame; ``axis`` is in the axes of the joint's frame. Limits, in rad or
+    m, rad/s or m/s, and Nm or N, are infinite if there is none; soft limits then equal the position limits. ``damping``
+    is in N m s/rad or N s/m, ``friction`` in Nm or N.
     """
 
     name: str
@@ -186,7 +193,21 @@ class Joint:
 
 @dataclass(frozen=True)
 class Description:
-    """Checked URDF. ``joints`` are in depth-first order, children in document order."""
+    """Checked URDF.
+
+    Attributes
+    ----------
+    source
+        Name of the file in messages.
+    name
+        Name of the robot.
+    root
+        Name of the root link.
+    links
+        Mass properties of all links by name, zero without <inertial>.
+    joints
+        All joints in depth-first order, children in document order.
+    """
 
     source: str
     name: str

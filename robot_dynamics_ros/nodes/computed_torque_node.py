@@ -49,6 +49,7 @@ class ComputedTorqueNode(ManagedRobotNode):
     """
 
     def __init__(self, **options: Any) -> None:
+        """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
         super().__init__("computed_torque_node", parameters.ALL, parameters.AUTOSTART, **options)
         self._session: ControllerSession | None = None
         self._report = ControllerReport(self)
@@ -61,7 +62,10 @@ class ComputedTorqueNode(ManagedRobotNode):
     # Transitions
 
     def configure(self, description: str) -> None:
-        """Load the robot, check all parameters, compile the kernels and create topics and services."""
+        """Load the robot of the URDF text ``description``, check all parameters, and create topics and services.
+
+        Raises RobotDynamicsError for an invalid robot or parameter, and StillCompilingError while kernels are compiled.
+        """
         settings = read_settings(self.values)
         robot = load_robot(self, description, parameters.GRAVITY.read(self.values) or None)
         session, tolerances = ControllerSession(robot, settings), read_tolerances(self.values, robot.joint_names)
@@ -110,7 +114,11 @@ class ComputedTorqueNode(ManagedRobotNode):
         return self.create_subscription(kind, topic, partial(self._receive, topic), qos, raw=True, **options)
 
     def activate(self) -> None:
-        """Start to publish commands; the arm holds its position until a trajectory is received."""
+        """Start to publish commands; the arm holds its position until a trajectory is received.
+
+        Raises RobotDynamicsError if the checks of ``ControllerSession.activate`` fail, or with ``exclusive_topics`` if
+        other nodes publish on the same topics.
+        """
         assert self._session is not None
         others = self._report.check_publishers()
         if others and parameters.EXCLUSIVE_TOPICS.read(self.values):
@@ -124,7 +132,10 @@ class ComputedTorqueNode(ManagedRobotNode):
         self.get_logger().info(f"active: law {self._session.settings.law}, joints {names}")
 
     def deactivate(self) -> None:
-        """Stop the arm and publish a final effort, which an effort controller continues to apply."""
+        """Stop the arm and publish a final effort, which an effort controller continues to apply.
+
+        This waits until the arm rests, for at most ``stop_timeout``.
+        """
         session = self._session
         if session is None or session.controller is None:
             return
@@ -150,7 +161,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._session = None
 
     def close(self) -> None:
-        """Publish the final command if the node is active."""
+        """Stop the arm and publish the final command if the node is active."""
         if self._session is not None:
             self.deactivate()
             self._outputs.flush()

@@ -61,7 +61,10 @@ class ControlInterfaces:
     def __init__(
         self, node: NodeProgram, session: ControllerSession, outputs: ControllerOutputs, tolerances: Tolerances
     ) -> None:
-        """``tolerances`` apply to goals that request none."""
+        """Create the interfaces of ``node`` to the controller of ``session``.
+
+        ``outputs`` publishes commands and events; ``tolerances`` apply to goals that request none.
+        """
         self._node, self._session, self._outputs = node, session, outputs
         self._names = session.robot.joint_names
         self._monitor_rate, publish_rate = ACTION_MONITOR_RATE.read(node.values), STATE_PUBLISH_RATE.read(node.values)

@@ -51,7 +51,10 @@ class ControllerOutputs:
     """Publishers of a configured controller, except those of /diagnostics and of control_msgs types."""
 
     def __init__(self, node: NodeProgram, session: ControllerSession, longest_gap: float, box: BlackBox) -> None:
-        """``longest_gap``: longest time (s) between effort_commands, offered as QoS deadline and lease; inf: none."""
+        """Create the publishers of ``node`` for the outputs of ``session``; ``box`` records what they publish.
+
+        ``longest_gap`` is the longest time (s) between effort_commands, offered as QoS deadline and lease; inf: none.
+        """
         overridable = QoSOverridingOptions.with_default_policies()
         heartbeat = QoSOverridingOptions([*overridable.policy_kinds, QoSPolicyKind.DEADLINE])
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
@@ -77,7 +80,10 @@ class ControllerOutputs:
         self._unfinished: deque[Iterator[bytes]] = deque()  # trajectories whose effort is being computed
 
     def publish(self, output: Output) -> None:
-        """Publish the command, its desired state, the external torque, and trajectories with effort."""
+        """Publish the command, its desired state, the external torque, and trajectories with effort.
+
+        The parts of ``output`` that are None, and notes and transitions, are not published.
+        """
         command = output.command
         if command is not None:
             data = self._effort_writer.write(command.effort)
@@ -103,7 +109,10 @@ class ControllerOutputs:
             self.follow(output.followed)
 
     def follow(self, followed: Followed) -> None:
-        """Start to compute the feedforward effort of a trajectory if ~/joint_trajectory_with_effort has subscribers."""
+        """Start to compute the feedforward effort of a trajectory if ~/joint_trajectory_with_effort has subscribers.
+
+        Each later call of ``publish`` computes a part; the last one publishes the result.
+        """
         if self._trajectories_with_effort.get_subscription_count() > 0:
             self._unfinished.append(self._with_effort(followed))
 
@@ -126,13 +135,13 @@ class ControllerOutputs:
             self._node.log.error(f"~/joint_trajectory_with_effort: {error}")
 
     def configuration(self, text: str) -> None:
-        """Publish the robot and the parameters on ~/configuration, for recordings."""
+        """Publish the robot and the parameters, the JSON ``text``, on ~/configuration, for recordings."""
         data = serialize_message(String(data=text))
         self._configuration.publish(data)
         self._box.add("~/configuration", data)
 
     def flush(self) -> None:
-        """Wait until the subscribers have received the efforts."""
+        """Wait until the subscribers have received the efforts, at most half a second."""
         self._effort_commands.wait_for_all_acked(Duration(seconds=0.5))
 
     def destroy(self) -> None:
@@ -148,7 +157,7 @@ class ControllerOutputs:
 
 
 class ControllerReport:
-    """Publisher of /diagnostics, which also logs every mode transition.
+    """Publisher of /diagnostics of ``node``, which also logs every mode transition.
 
     Attributes
     ----------
@@ -173,14 +182,14 @@ class ControllerReport:
         self.box, self._others = None, ""
 
     def check_publishers(self) -> str:
-        """Return a warning if a topic has other publishers than it should, else ""; log each change."""
+        """Return a warning if effort_commands or joint_states have several publishers, else ""; log each change."""
         before, self._others = self._others, other_publishers(self._node)
         if self._others != before:
             self._node.warn(self._others or "effort_commands and joint_states have one publisher each again")
         return self._others
 
     def events(self, session: ControllerSession, output: Output) -> None:
-        """Log notes; log and publish mode transitions. The stop on deactivation is only logged."""
+        """Log the notes of ``output``; log and publish its mode transitions, but only log the stop on deactivation."""
         for note in output.notes:
             self._node.log.note(note)
         for transition in output.transitions:
@@ -194,7 +203,11 @@ class ControllerReport:
             self._send(self._controller_status(session, transition), session.robot.name)
 
     def publish_status(self, session: ControllerSession | None, obstacle: str) -> None:
-        """Publish the status of the controller; if it is not active, ``obstacle`` is the reason, empty for none."""
+        """Publish the status of the controller, to be called once a second.
+
+        ``session`` is None before configuration. If the controller is not active, ``obstacle`` is the reason, empty for
+        none.
+        """
         if session is not None:
             self.check_publishers()
         if self.box is not None:
@@ -230,7 +243,7 @@ class ControllerReport:
 
 
 def black_box(node: NodeProgram) -> BlackBox:
-    """Return the black box that records the node's inputs and outputs."""
+    """Return the black box that records inputs and outputs of ``node``, as its parameters define."""
     directory = BLACK_BOX_DIRECTORY.read(node.values)
     return BlackBox(
         {topic: (node.resolve_topic_name(topic), kind) for topic, kind in _RECORDED.items()},
@@ -242,7 +255,10 @@ def black_box(node: NodeProgram) -> BlackBox:
 
 
 def discovery_error(node: Node, topic: str, seconds: float) -> str:
-    """Return error and cure if ``topic`` has publishers but no message was received in ``seconds``, else ""."""
+    """Return error and cure if ``topic`` has publishers, but ``node`` has received no message in ``seconds``, else "".
+
+    Less than three seconds are no error, as discovery takes time.
+    """
     publishers = node.count_publishers(topic)
     if seconds < _DISCOVERY_TIME or publishers == 0:
         return ""

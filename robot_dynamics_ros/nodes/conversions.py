@@ -35,12 +35,12 @@ def nanoseconds(stamp: Time) -> int:
 
 
 def stamp(nanoseconds: int) -> Time:
-    """Return a time in nanoseconds as a message."""
+    """Return a time in ``nanoseconds`` as a message; the inverse of the function ``nanoseconds``."""
     return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
 
 
 def to_array(values: Array) -> array[float]:
-    """Return the values as an ``array.array``, which rclpy assigns fastest to a float64[] field."""
+    """Return values (m,) as an ``array.array``, which rclpy assigns fastest to a float64[] field."""
     return array("d", values.tobytes())
 
 
@@ -70,7 +70,7 @@ def trajectory_message(points: TrajectoryPoints) -> JointTrajectory:
 
 
 def diagnostics_message(at: Time, name: str, hardware_id: str, status: Status) -> DiagnosticArray:
-    """Return a status as a message.
+    """Return a status as a message with the stamp ``at``.
 
     ``name`` is "<node name>: <component>" and ``hardware_id`` the robot's name, as REP 107 and diagnostic_updater do.
     """

@@ -53,7 +53,7 @@ class NodeProgram(Node):
     Attributes
     ----------
     values
-        Present values of the parameters by name; None for a deleted one.
+        Function that returns the present value of a parameter by its name; None for a deleted one.
     log
         Rate-limited logger, for events that received messages cause.
     done
@@ -66,7 +66,10 @@ class NodeProgram(Node):
     error: RobotDynamicsError | None = None
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]] = (), **options: Any) -> None:
-        """``options`` are keyword arguments of ``rclpy.node.Node``, such as namespace and parameter_overrides."""
+        """Create the node ``name`` and declare its ``parameters``.
+
+        ``options`` are keyword arguments of ``rclpy.node.Node``, such as namespace and parameter_overrides.
+        """
         super().__init__(name, **options)
         declare(self, *parameters)
         self.values: Values = lambda name: self.get_parameter_or(name).value
@@ -77,7 +80,7 @@ class NodeProgram(Node):
         return int(self.get_clock().now().nanoseconds)
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Timer:
-        """Create a timer on the steady clock with a period (s); it does not depend on simulated time."""
+        """Create a timer that calls ``callback()`` with a ``period`` (s) on the steady clock, not in simulated time."""
         return self.create_timer(period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
 
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> None:
@@ -100,11 +103,11 @@ class NodeProgram(Node):
             self.get_logger().warning(warning)
 
     def fail(self, error: RobotDynamicsError) -> None:
-        """End the process with this error and exit code 1. An exception in a callback would print a traceback."""
+        """Let the process end with ``error`` and exit code 1. An exception in a callback would print a traceback."""
         self.error, self.done = error, True
 
     def close(self) -> None:
-        """Publish final messages before the process ends."""
+        """Publish final messages and release what the node uses; ``run`` calls it before the process ends."""
 
     @property
     def unsent(self) -> bool:
@@ -115,8 +118,9 @@ class NodeProgram(Node):
 class BoundedLog:
     """Logger that writes at most ten lines of one kind per second, and counts those that it omits.
 
-    Lines are of one kind if they are the same up to the first colon. rclpy's own throttling takes a quarter of a
-    millisecond for each line, written or omitted.
+    Lines are of one kind if they are the same up to the first colon. They are written by ``logger``, rclpy's, whose own
+    throttling takes a quarter of a millisecond for each line, written or omitted. A positive ``throttle_duration_sec``
+    limits a kind to one line in this time (s).
     """
 
     def __init__(self, logger: Any) -> None:
@@ -128,15 +132,15 @@ class BoundedLog:
         self.note(Note(OK, message))
 
     def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log a warning; at most one per ``throttle_duration_sec`` if that is positive."""
+        """Log a warning."""
         self.note(Note(WARN, message, throttle_duration_sec))
 
     def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log an error; at most one per ``throttle_duration_sec`` if that is positive."""
+        """Log an error."""
         self.note(Note(ERROR, message, throttle_duration_sec))
 
     def note(self, note: Note) -> None:
-        """Log a note unless the limit of its kind is reached."""
+        """Log a note with its level; its ``period`` is used as ``throttle_duration_sec``."""
         period, most = (note.period, 1) if note.period > 0.0 else (_LOG_PERIOD, _MAX_LINES)
         now = time.monotonic()
         begin, lines, left_out = self._kinds.get(note.kind, (now, 0, 0))
@@ -161,9 +165,11 @@ class BoundedLog:
 def check_changes(
     parameters: Iterable[Parameter[Any]], present: Values, changes: Sequence[RosParameter[Any]], too_late: str
 ) -> Values:
-    """Return the parameter values after ``changes``; RobotDynamicsError for a change that is not allowed.
+    """Check requested ``changes`` of a node's ``parameters``; return the lookup of all values after them.
 
-    ``too_late`` is the error text for parameters that are read on configuration; empty if they can still be changed.
+    ``present`` looks up the values before. ``too_late`` is the error text for parameters that are read on
+    configuration; empty if they can still be changed. Raises RobotDynamicsError for an invalid value, a deletion and a
+    change that is too late.
     """
     changed = {change.name: change.value for change in changes}
     for name, value in changed.items():
@@ -194,7 +200,10 @@ def declare(node: Node, *parameters: Parameter[Any]) -> None:
 
 
 def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
-    """Log each unknown parameter of the command line and its files, with the known one that is most similar."""
+    """Log each unknown parameter of the command line ``arguments`` and of the parameter files that they name.
+
+    A warning contains the known parameter that is most similar.
+    """
     names: set[str] = set()
     for option, value in pairwise(arguments):
         if option == "--params-file":
@@ -237,10 +246,11 @@ class Interrupted(BaseException):
 
 
 def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None) -> NoReturn:
-    """Run a node until it is done, on SIGINT or SIGTERM, or until the context is shut down; then exit the process.
+    """Run the node that ``make_node()`` returns until it is done or interrupted; then exit the process.
 
-    Signal handlers of this function replace those of rclpy, which would shut the context down before the node can
-    publish its final command.
+    It is interrupted by SIGINT, SIGTERM and a shutdown of the context. ``argv`` are the arguments with ROS arguments,
+    default: ``sys.argv``. A RobotDynamicsError is printed, and the exit code is 1. Signal handlers of this function
+    replace those of rclpy, which would shut the context down before the node can publish its final command.
     """
     exit_process(_run(make_node, sys.argv if argv is None else list(argv)))
 
@@ -295,10 +305,11 @@ def _initialize(arguments: list[str]) -> None:
 
 
 def make_executor(kind: str = "auto", context: Context | None = None) -> Executor:
-    """Return an executor; ``kind`` is a value of the parameter EXECUTOR.
+    """Return an executor of the ``context``, default: rclpy's; ``kind`` is a value of the parameter EXECUTOR.
 
     "auto" selects the events executor if rclpy has it (since Jazzy), as it needs less processor time and has less
-    jitter. Raises RobotDynamicsError if "events" is requested and rclpy does not have it.
+    jitter; otherwise, and for "single_threaded", the single-threaded one is returned. Raises RobotDynamicsError if
+    "events" is requested and rclpy does not have it.
     """
     if kind == "single_threaded":
         return SingleThreadedExecutor(context=context)
@@ -314,10 +325,10 @@ def make_executor(kind: str = "auto", context: Context | None = None) -> Executo
 
 
 def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
-    """Run the callbacks that are ready; wait at most ``timeout`` (s) for the first one. Their errors are logged.
+    """Run the callbacks that are ready; wait at most ``timeout`` (s) for the first one.
 
-    rclpy raises ValueError for a negative time on /clock and, in Jazzy, RuntimeError for a request of an invalid
-    lifecycle transition. Such messages must not end the node.
+    RuntimeError and ValueError are logged by ``node``: rclpy raises ValueError for a negative time on /clock and, in
+    Jazzy, RuntimeError for a request of an invalid lifecycle transition. Such messages must not end the node.
     """
     try:
         executor.spin_once(timeout_sec=timeout)
@@ -328,7 +339,7 @@ def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
 
 
 class Spinner:
-    """Executor of one node whose queue stays bounded.
+    """Executor of one ``node`` whose queue stays bounded.
 
     rclpy's events executor queues an event for every message, without limit. If it falls behind, the single-threaded
     executor replaces it for ten seconds: there the queues of the middleware, of a few messages per topic, apply.

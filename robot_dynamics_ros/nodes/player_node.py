@@ -29,13 +29,18 @@ _ACKNOWLEDGE_TIMEOUT = 5.0  # s; the heartbeat period of Fast DDS is 3 s
 
 
 class PlayerNode(NodeProgram):
-    """Node that plays a bag once all subscribers are connected and none has been added for a second, and then ends.
+    """Node that plays a bag and then ends.
 
-    Topics that were recorded as latched (transient local) are published as latched. Messages that are late by the
-    steady clock are published at once.
+    It starts when all subscribers are connected, none has been added for a second, and the nodes of the parameter
+    ``listeners`` have subscribed, for which it waits without a time limit. Topics that were recorded as latched
+    (transient local) are published as latched. Messages that are late by the steady clock are published at once.
     """
 
     def __init__(self, **options: Any) -> None:
+        """Open the bag; ``options`` are keyword arguments of ``rclpy.node.Node``.
+
+        Raises BagError if the bag cannot be read, and for unknown topics and message types.
+        """
         super().__init__("player", ALL, **options)
         if not INPUT.read(self.values):
             raise BagError("parameter input: it is empty. Cure: set it to the path of a bag")

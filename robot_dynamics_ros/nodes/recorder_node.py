@@ -44,13 +44,18 @@ _LAST_MESSAGES = 0.2  # s, time to write the messages that are queued at the end
 
 
 class RecorderNode(NodeProgram):
-    """Node that records topics with the times of reception. It starts when all topics exist.
+    """Node that records topics with the times of reception, until it is interrupted.
 
-    Five times a second it prints the number of messages of each topic, in the format of the parameter ``report``. The
-    file is flushed every second, so that a killed process loses at most the last second.
+    It starts when all topics exist, for which it waits without a time limit. Five times a second it prints the number
+    of messages of each topic, in the format of the parameter ``report``. The file is flushed every second, so that a
+    killed process loses at most the last second.
     """
 
     def __init__(self, **options: Any) -> None:
+        """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``.
+
+        Raises BagError if the parameter ``output`` or ``topics`` is empty, or the folder exists.
+        """
         super().__init__("recorder", ALL, **options)
         self._writer: BagWriter | None = None
         self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(self.values)]

@@ -30,10 +30,11 @@ _PERIOD = 0.1  # s
 def load_robot(
     node: NodeProgram, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
 ) -> RobotModel:
-    """Return the robot model and log its warnings; RobotDynamicsError for invalid files.
+    """Return the model of the URDF text ``description`` and log its warnings; RobotDynamicsError for invalid files.
 
-    ``gravity`` (m/s^2, in the root frame) replaces that of the dynamics file unless it is None. ``closes_loops`` is
-    True if the node computes kinematic loops; otherwise they are a warning.
+    The dynamics file and the joints are those of the parameters of ``node``. ``gravity`` (m/s^2, in the root frame)
+    replaces that of the dynamics file unless it is None. ``closes_loops`` is True if the node computes kinematic loops;
+    otherwise they are a warning.
     """
     dynamics_file, joints = DYNAMICS_FILE.read(node.values), JOINTS.read(node.values)
     with warnings.catch_warnings(record=True) as caught:
@@ -63,6 +64,8 @@ class WarmUp:
 
     Parameters
     ----------
+    node
+        Node that logs the progress.
     resume
         Callback that the executor runs when the kernels are compiled, to repeat the request that was interrupted.
     """
@@ -80,7 +83,10 @@ class WarmUp:
             )
 
     def run(self, work: Callable[[], object]) -> None:
-        """Run ``work``. If it compiles kernels, continue in the background and raise StillCompilingError at once."""
+        """Run ``work``, which uses the kernels, and wait for its end if they are compiled.
+
+        Otherwise it continues in a background thread, and StillCompilingError is raised at once.
+        """
         self.check()
         self._start = time.monotonic()
         compiled: SimpleQueue[str] = SimpleQueue()
@@ -108,7 +114,7 @@ class WarmUp:
 
 
 class RobotNode(NodeProgram):
-    """Node that starts as soon as its robot is known.
+    """Node that starts as soon as its robot is known, from the parameter or the topic robot_description.
 
     Attributes
     ----------
@@ -117,6 +123,10 @@ class RobotNode(NodeProgram):
     """
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]], **options: Any) -> None:
+        """Create the node ``name`` and declare its ``parameters``, which include those of the robot.
+
+        ``options`` are keyword arguments of ``rclpy.node.Node``.
+        """
         super().__init__(name, parameters, **options)
         self._latched = ""
         self.warm_up = WarmUp(self, self.start_when_possible)
@@ -128,7 +138,7 @@ class RobotNode(NodeProgram):
         self.start_when_possible()
 
     def description(self) -> str:
-        """Return the URDF last received on the topic, else that of the parameter."""
+        """Return the URDF last received on the topic, else that of the parameter; empty if there is none."""
         return self._latched or ROBOT_DESCRIPTION.read(self.values)
 
     def start_when_possible(self) -> None:
@@ -139,7 +149,8 @@ class RobotNode(NodeProgram):
 class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
     """Lifecycle node that can configure and activate itself as soon as its robot is known.
 
-    A transition calls the method of its name. It fails if this raises RobotDynamicsError.
+    A subclass implements ``configure``, ``activate``, ``deactivate`` and ``cleanup``; a lifecycle transition calls the
+    method of its name. Configuration and activation fail if it raises RobotDynamicsError.
 
     Attributes
     ----------
@@ -150,7 +161,10 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
     """
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]], autostart: Flag, **options: Any) -> None:
-        """``autostart`` is the parameter that makes the node configure and activate itself."""
+        """Create the node; ``autostart`` is the parameter that makes it configure and activate itself.
+
+        ``name``, ``parameters`` and ``options`` are those of ``RobotNode``.
+        """
         RobotNode.__init__(self, name, parameters, **options)
         # A callback group of their own: other callbacks run while a transition stops the arm.
         LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
@@ -159,15 +173,15 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         self._autostart, self._configured = autostart, False
 
     def configure(self, description: str) -> None:
-        """Prepare the node for this URDF."""
+        """Prepare the node for the URDF text ``description``."""
         raise NotImplementedError
 
     def activate(self) -> None:
-        """Begin."""
+        """Start the work of the configured node."""
         raise NotImplementedError
 
     def deactivate(self) -> None:
-        """End."""
+        """Stop the work of the node, which stays configured."""
         raise NotImplementedError
 
     def cleanup(self) -> None:
@@ -175,7 +189,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         raise NotImplementedError
 
     def start_when_possible(self) -> None:
-        """Configure and activate the node unless it is configured."""
+        """Configure and activate the node if ``autostart`` is set, the robot is known and it is not configured."""
         if self._configured:
             return
         try:

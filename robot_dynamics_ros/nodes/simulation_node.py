@@ -48,8 +48,8 @@ _RUNNING = "it is read when the simulation starts, which is running. Cure: resta
 class Pace:
     """Pace of simulated time: ``factor`` times the rate of a steady clock, if the machine is fast enough.
 
-    Times are seconds of the steady clock. A late simulation catches up on at most 20 ms or one period and skips the
-    rest. A simulation that is slower than requested therefore falls behind and never blocks other callbacks.
+    ``now`` is the time of the steady clock (s). A late simulation catches up on at most 20 ms or one period and skips
+    the rest. A simulation that is slower than requested therefore falls behind and never blocks other callbacks.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Pace:
     """
 
     def __init__(self, period: float, factor: float, now: float) -> None:
-        """``period`` is in simulated seconds; the first one begins at ``now``. With ``factor`` 0 it is always due."""
+        """Begin the first ``period`` (s of simulated time) at ``now``; with a ``factor`` of 0 it is always due."""
         interval = period / factor if factor > 0.0 else 0.0
         ticks = max(1, math.ceil(interval / _MAX_TICK))
         # Timers have whole nanoseconds. If periods drifted against ticks, two would sometimes fall into one tick.
@@ -85,12 +85,14 @@ class Pace:
 class Lockstep:
     """Lockstep with the controller: reads the command that has the stamp of the last published state.
 
+    ``joint_names`` are those of the n joints of the arm.
+
     Attributes
     ----------
     waiting
         True if no command for this state has been applied yet; the caller that applies one sets it to False.
     topic
-        Topic of the commands.
+        Topic of the commands, for errors.
     """
 
     def __init__(self, joint_names: Sequence[str], topic: str) -> None:
@@ -123,11 +125,12 @@ class Lockstep:
 class RunningSimulation:
     """Connection of a ``SimulatedArm`` to topics, services and a steady clock. Stamps are in nanoseconds.
 
-    While simulated time is paused or slow, the last state is published repeatedly with the same stamp. Controllers
-    thus see that the plant is alive, new subscribers receive the time, and in lockstep a lost message is replaced.
+    While simulated time is paused or slow, the last state is published repeatedly with the same stamp. Controllers thus
+    see that the plant is alive, new subscribers receive the time, and in lockstep a lost message is replaced.
     """
 
     def __init__(self, node: NodeProgram, arm: SimulatedArm, settings: SimulationSettings) -> None:
+        """Start to simulate ``arm`` with ``settings``; ``node`` has the other parameters, the topics and the timers."""
         values = node.values
         lockstep = Lockstep(arm.joint_names, _answer_topic(node)) if parameters.LOCKSTEP.read(values) else None
         publish_clock, self._paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
@@ -384,6 +387,7 @@ class SimulationNode(RobotNode):
     """
 
     def __init__(self, **options: Any) -> None:
+        """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
         super().__init__("simulation_node", parameters.ALL, **options)
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None

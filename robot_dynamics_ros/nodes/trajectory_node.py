@@ -48,7 +48,8 @@ class TrajectoryNode(NodeProgram):
     sent as a goal of its action follow_joint_trajectory if that exists and the topic has no other subscriber, such as a
     recorder; otherwise it is published. The node waits until a controller of this package is active and reads the
     progress of the motion from /diagnostics. With other controllers that have no action, the node exits after
-    publishing. The exit code is 1 if the trajectory was rejected or not completed.
+    publishing. Waiting before the trajectory is sent has no time limit. The exit code is 1 if the trajectory was
+    rejected or not completed, or if /diagnostics are missing for ten seconds during the motion.
 
     The stamp of the trajectory is 0, so that it starts when it is received, or that of the newest joint_states plus
     ``trajectory.start_delay``. Its points have position, velocity and acceleration. A trajectory from a file is
@@ -56,6 +57,7 @@ class TrajectoryNode(NodeProgram):
     """
 
     def __init__(self, **options: Any) -> None:
+        """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
         super().__init__("trajectory_node", ALL, **options)
         self._listeners = set(LISTENERS.read(self.values))
         self._file: JointTrajectory | None = None

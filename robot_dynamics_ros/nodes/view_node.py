@@ -34,9 +34,16 @@ ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, C
 
 
 class ViewNode(NodeProgram):
-    """Node that serves a web page with the newest state, updated 25 times a second; grey if older than a second."""
+    """Node that serves a web page with the newest state of the arm, until it is interrupted.
+
+    The page is updated 25 times a second. The arm is grey if its state is older than a second.
+    """
 
     def __init__(self, **options: Any) -> None:
+        """Load the robot of the parameter ``urdf`` and start the web server, whose address is logged.
+
+        ``options`` are keyword arguments of ``rclpy.node.Node``. Raises RobotDynamicsError for invalid files.
+        """
         super().__init__("view", ALL, **options)
         path, dynamics = Path(URDF.read(self.values)), DYNAMICS_FILE.read(self.values)
         gravity = GRAVITY.read(self.values) or None

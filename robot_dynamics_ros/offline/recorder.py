@@ -1,4 +1,4 @@
-"""Recording of a session as bag messages and log lines; the node's timers in the time of the inputs."""
+"""Recording of a session as bag messages and log lines, and the node's timers by the time of the recording."""
 
 from __future__ import annotations
 
@@ -27,12 +27,15 @@ _logger = logging.getLogger(__package__)
 
 
 def time_of(at: int) -> Now:
-    """Return the time of a recording (ns) as a session takes it."""
+    """Return the time ``at`` (ns) of a recording as the current time of a session, by both of its clocks."""
     return Now(at * 1e-9, lambda: at)
 
 
 class NodeTimers:
-    """The node's timers, run between two messages by the time of the recording."""
+    """The node's timers, called between messages by the time of the recording.
+
+    They call ``watch`` of the ``session`` and, with an update rate in ``settings``, ``tick``.
+    """
 
     def __init__(self, session: ControllerSession, settings: ControllerSettings) -> None:
         self._session = session
@@ -44,7 +47,7 @@ class NodeTimers:
         self._last: int | None = None
 
     def until(self, at: int) -> Iterator[tuple[int, Output]]:
-        """Advance the time to ``at`` (ns), when the next message comes; yield what timers give until then, and when."""
+        """Advance to ``at`` (ns), the next message's arrival; yield time (ns) and output of each timer callback."""
         if self._last is None:
             self._last = at
             self._watch, self._tick = at + _WATCH_PERIOD, at + self._period if self._period else math.inf
@@ -63,16 +66,16 @@ class NodeTimers:
 
 @dataclass(frozen=True)
 class Replay:
-    """The outcome of a run.
+    """Summary of a replay or a simulation.
 
     Attributes
     ----------
     states, commands
-        Messages read and written.
+        Number of states read, and of commands written.
     transitions
-        Every change of mode.
+        Changes of mode.
     saturated
-        How many commands a joint's effort limit cut, by joint.
+        Number of commands that were cut by a joint's effort limit, by joint.
     """
 
     states: int
@@ -82,19 +85,19 @@ class Replay:
 
 
 class SessionRecorder:
-    """Writes the answers of a session as ~/command_states, and every change of mode as the node's /diagnostics.
+    """Recorder of a session: commands as ~/command_states, changes of mode as /diagnostics, notes as log lines.
 
-    Log lines have the time of a report of the new bag: seconds by the states' stamps since the first answered state;
-    between two states the time of arrival counts on. A repeated line is logged once if the node throttles it.
+    Log lines contain the time in seconds since the stamp of the first answered state, as in a report of the new bag. It
+    is the last state's stamp plus the time since its arrival. Notes that the node throttles are logged once.
 
     Attributes
     ----------
     count
-        Commands that were written.
+        Number of commands written.
     """
 
     def __init__(self, writer: BagWriter, commands: str, session: ControllerSession) -> None:
-        """``commands`` is the topic of the commands."""
+        """Create a recorder of ``session`` to the bag of ``writer``; ``commands`` is the topic of the commands."""
         self.count = 0
         self._writer, self._commands, self._session = writer, commands, session
         self._joint_state = JointStateWriter(session.robot.joint_names, numbered=True)
@@ -107,11 +110,11 @@ class SessionRecorder:
         self._state_stamp = self._state_arrival = 0
 
     def outcome(self, states: int) -> Replay:
-        """Return the outcome of a run with so many states."""
+        """Return the summary; ``states`` is the number of states that were read."""
         return Replay(states, self.count, tuple(self._transitions), dict(self._saturated))
 
     def write(self, at: int, output: Output) -> None:
-        """Write the output of a time of arrival (ns); commands that answer no state are left out."""
+        """Write the output at time of arrival ``at`` (ns); commands that answer no state are left out."""
         if self._session.state_stamp != self._state_stamp:
             self._state_stamp, self._state_arrival = self._session.state_stamp, at
         if self._start is None and output.answered is not None:
@@ -159,7 +162,7 @@ class SessionRecorder:
         self._writer.write(DIAGNOSTICS, at, bytes(message_types().serialize_cdr(message, DIAGNOSTIC_ARRAY)))
 
     def log(self, at: int, note: Note) -> None:
-        """Log a note, only once where it has a period."""
+        """Log a note at time of arrival ``at`` (ns); one with a period only the first time."""
         if note.period:
             if note.kind in self._logged:
                 return

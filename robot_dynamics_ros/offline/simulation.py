@@ -35,7 +35,7 @@ STATES = "/joint_states"
 EFFORTS = "/effort_commands"
 TRAJECTORY = "/computed_torque_node/joint_trajectory"
 START_DELAY = 0.5
-"""Seconds from the first state to the start of the trajectory: what the motion adds to holding still can be seen."""
+"""Time (s) from the first state to the start of the trajectory, in which the arm holds its position."""
 
 DESCRIPTION = "/robot_description"
 CONFIGURATION = "/computed_torque_node/configuration"
@@ -63,18 +63,37 @@ def simulate_to_bag(
     configuration: Configuration | None = None,
     activation_check: bool = True,
 ) -> Replay:
-    """Let the node's controller move ``arm`` along a trajectory for ``duration`` seconds from its start.
+    """Simulate the node's controller and an arm along a trajectory, and write their messages to a new MCAP bag.
 
-    As in lockstep, each state is answered before the arm goes on by one ``period`` (s), and time begins one period
-    after zero: the same arguments give the same bytes. The new MCAP bag at ``output`` has joint_states,
-    command_states, effort_commands, the trajectory, changes of mode (/diagnostics) and, where ``configuration`` is what
-    model and settings are made of, robot_description and ~/configuration, so that a replay of it gives the same
-    commands. ``model`` is what the controller believes.
-    ``activation_check`` compares the first measured efforts with it, as the node does. A run with a fault before the
-    trajectory is sent ends there, since a controller in a fault refuses trajectories.
+    As in lockstep, the arm advances by one period after the controller has answered its state. Time begins one period
+    after zero, so that the same arguments give the same bytes. The bag has joint_states, command_states,
+    effort_commands, the trajectory and changes of mode (/diagnostics). A run with a fault before the trajectory is sent
+    ends there, since a controller in a fault rejects trajectories.
 
-    Raises RobotDynamicsError if the controller refuses the trajectory, or the arm cannot go on, and BagError where
-    the bag cannot be made. What was written until then stays.
+    Parameters
+    ----------
+    output
+        Folder of the new bag.
+    arm, period
+        The arm, and the time (s) between its states.
+    model, settings
+        Robot model and settings of the controller; the model may differ from that of the arm.
+    points
+        The trajectory, which starts START_DELAY after the first state.
+    duration
+        Simulated time (s) from the start of the trajectory.
+    configuration
+        Source of model and settings. If not None, it is written to ~/configuration, and its URDF to robot_description;
+        a replay of the bag then gives the same commands.
+    activation_check
+        True to compare the first measured efforts with the model, as the node does.
+
+    Raises
+    ------
+    RobotDynamicsError
+        If the controller rejects the trajectory or its activation, or the simulation of the arm fails.
+    BagError
+        If the bag cannot be written. Messages written before an error remain.
     """
     warm_up_controller(model, settings)
     with BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], CONFIGURATION: [LATCHED]}) as writer:

@@ -24,7 +24,7 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
     As in ROS, a top-level key of the file is a node name, written alone or nested in tables of its namespaces. In a
     key, * matches one part of a name and ** any number of parts. Parameters under /** are applied first, those under
     the node's own name last. Parameters that the node does not declare are ignored; a RobotModelWarning is issued if
-    their names resemble declared ones.
+    their names resemble declared ones. Values are not checked here, but by ``Parameter.read``.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
     Returns
     -------
     Values
-        Lookup of a value by the parameter's name.
+        Function that returns the value for a parameter's name, None for an unknown one.
 
     Raises
     ------
@@ -55,9 +55,9 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
 
 
 def misspelt(names: Iterable[str], known: Sequence[str]) -> list[str]:
-    """Return a message for each unknown name that resembles a known one or lacks only its prefix.
+    """Return a message for each name unknown in ``known`` that resembles a known one or lacks only its prefix.
 
-    Other unknown names cause no message, since one file can serve several nodes.
+    A prefix ends with a dot. Other unknown names cause no message, since one file can serve several nodes.
     """
     messages = []
     for name in sorted(set(names).difference(known)):
@@ -68,9 +68,10 @@ def misspelt(names: Iterable[str], known: Sequence[str]) -> list[str]:
 
 
 def file_parameters(path: str | Path, node: str) -> dict[str, object]:
-    """Return a file's parameters for a node, by their full names.
+    """Return the values in the file ``path`` for the node ``node``, by the parameters' full names.
 
-    Arguments and errors as for ``read_parameter_file``.
+    Names of nested tables are joined by dots, as in "payload.mass". Values are as in the file, undeclared parameters
+    included. Node names and errors as for ``read_parameter_file``.
     """
     tables = parameter_tables(path)
     matching = [name for name in tables if _matches(name, node)]
@@ -83,9 +84,9 @@ def file_parameters(path: str | Path, node: str) -> dict[str, object]:
 
 
 def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:
-    """Return the parameter tables of a file by node name.
+    """Return the parameter tables of a file, values by key, by node name with namespace.
 
-    Raises RobotDynamicsError if the file cannot be read or is not a parameter file.
+    Nested tables stay nested. Raises RobotDynamicsError if the file cannot be read or is not a parameter file.
     """
     try:
         content = load_yaml(Path(path).read_bytes(), str(path))

@@ -1,4 +1,7 @@
-"""Kinds of parameters: types, bounds and checks."""
+"""Kinds of node parameters: types, bounds and checks.
+
+A value comes as ROS or a YAML file gives it: bool, int, float, str, a list, or None for no value.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class Bounds:
         return inside and (self.infinite or math.isfinite(value))
 
     def phrase(self, noun: str) -> str:
-        """Describe the interval, for example "a number from 0 to 1" if ``noun`` is "a number"."""
+        """Describe the interval as ``noun`` with its bounds, for example "a number from 0 to 1" for "a number"."""
         if not math.isinf(self.most):
             noun += f" above {self.least:g}, at most" if self.above else f" from {self.least:g} to"
             noun += f" {self.most:g}"
@@ -108,23 +111,23 @@ class Parameter(ABC, Generic[T]):
     when: When = "configure"
 
     def read(self, values: Values) -> T:
-        """Look up the value, check it as ``check`` does and return it."""
+        """Return the value that ``values`` has under the parameter's name, checked and converted by ``check``."""
         return self.check(values(self.name))
 
     @abstractmethod
     def check(self, value: object) -> T:
         """Return ``value`` converted to the parameter's type.
 
-        Raises RobotDynamicsError for a value that is not allowed. The message contains the parameter, the value and the
-        cure.
+        Raises RobotDynamicsError for a value that is not allowed, None included unless a list may be empty. The message
+        contains the parameter, the value and the cure.
         """
 
     @abstractmethod
     def allowed(self) -> str:
-        """Describe the allowed values."""
+        """Describe the allowed values, to follow "Cure: set"."""
 
     def refuse(self, value: object, where: str = "", hint: str = "") -> RobotDynamicsError:
-        """Return the error for a value that is not allowed.
+        """Return, without raising it, the error for a value that is not allowed.
 
         Parameters
         ----------
@@ -143,16 +146,18 @@ class Parameter(ABC, Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Text(Parameter[str]):
-    """Text parameter, optionally restricted to ``choices``."""
+    """Text parameter, optionally restricted to ``choices``; empty: any text."""
 
     choices: Collection[str] = ()
 
     def check(self, value: object) -> str:
+        """Return the text; errors as for ``Parameter.check``."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
+        """Describe the choices."""
         return f"one of {', '.join(self.choices)}" if self.choices else "a text, in quotes"
 
 
@@ -161,26 +166,30 @@ class Flag(Parameter[bool]):
     """Boolean parameter."""
 
     def check(self, value: object) -> bool:
+        """Return the boolean; errors as for ``Parameter.check``."""
         if not isinstance(value, bool):
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
+        """Describe the two values."""
         return "true or false"
 
 
 @dataclass(frozen=True, eq=False)
 class Number(Parameter[float]):
-    """Floating-point parameter within bounds. Integers are converted."""
+    """Floating-point parameter in the bounds ``within``. Integers are converted."""
 
     within: Bounds = ANY
 
     def check(self, value: object) -> float:
+        """Return the number as a float; errors as for ``Parameter.check``."""
         if not _is_number(value) or float(value) not in self.within:
             raise self.refuse(value)
         return float(value)
 
     def allowed(self) -> str:
+        """Describe the bounds."""
         return self.within.phrase("a number")
 
 
@@ -192,11 +201,13 @@ class WholeNumber(Parameter[int]):
     most: int
 
     def check(self, value: object) -> int:
+        """Return the integer; errors as for ``Parameter.check``."""
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
+        """Describe the bounds."""
         return f"a whole number from {self.least} to {self.most}"
 
 
@@ -211,7 +222,7 @@ class Numbers(Parameter[Sequence[float]]):
     within
         Bounds of each number.
     how_many
-        Description of the required length.
+        Required length in words, for messages.
     count
         Required length, or None if it depends on the robot.
     """
@@ -221,6 +232,7 @@ class Numbers(Parameter[Sequence[float]]):
     count: int | None = None
 
     def check(self, value: object) -> tuple[float, ...]:
+        """Return the numbers as a tuple of floats; errors as for ``Parameter.check``."""
         if isinstance(value, str):  # `ros2 param set` sends [1, 2.5] as text
             raise self.refuse(value, hint="; write all numbers with decimal points or none, as in [1.0, 2.5]")
         items = _items(value)
@@ -233,6 +245,7 @@ class Numbers(Parameter[Sequence[float]]):
         return numbers
 
     def allowed(self) -> str:
+        """Describe bounds and length."""
         return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
 
 
@@ -241,19 +254,21 @@ class Names(Parameter[Sequence[str]]):
     """List of names, which may be empty."""
 
     def check(self, value: object) -> tuple[str, ...]:
+        """Return the names as a tuple, without empty ones; errors as for ``Parameter.check``."""
         items = _items(value)
         if isinstance(value, str) or not all(isinstance(item, str) for item in items):
             raise self.refuse(value)
         return tuple(str(item) for item in items if item)
 
     def allowed(self) -> str:
+        """Describe a list of names."""
         return "a list of names"
 
 
 def setting(kind: Callable[..., Parameter[Any]], *arguments: Any, when: When = "run", **options: Any) -> Any:
-    """Return a dataclass field with the default and the declaration of a parameter.
+    """Return a dataclass field with the default of a parameter, and with its declaration in ``metadata["parameter"]``.
 
-    ``kind`` is the class of the parameter; ``arguments`` and ``options`` are passed to it.
+    ``kind`` is the class of the parameter; ``arguments``, ``when`` and ``options`` are passed to it.
     """
     parameter = kind(*arguments, when=when, **options)
     default = tuple(parameter.default) if isinstance(parameter.default, list) else parameter.default

@@ -1,4 +1,4 @@
-"""Reports: one HTML page about a recording, with its contents, faults, tracking, torque and timing."""
+"""Reports: one HTML page about a recording, with a verdict, faults, tracking, torque and timing."""
 
 from robot_dynamics_ros.report.page import write_report
 from robot_dynamics_ros.report.recording import Recording, read_recording

@@ -15,29 +15,31 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column, largest
 
 Figure = dict[str, Any]
-_Row = tuple[str, float, list[Figure], list[float] | None]  # title, relative height, traces, axis range
+_Row = tuple[str, list[Figure]]  # title, traces
 
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
 _FAULT, _GRID = "#d64545", "#e4e7eb"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
+_JOINT_COLOURS = (ACTUAL, ERROR, RESIDUAL, "#3f9142", "#d69e2e", "#b83280", "#1f2933", "#8ca0b3")
+_DASHES = ("solid", "dash", "dot")
 _SENDER_COLOURS = (ACTUAL, RESIDUAL, ERROR, DESIRED)
 _POINTS = 2000  # per trace
 _BINS = 80
 _MAX_FAULT_LINES = 100
-_MAX_LIMIT_RATIO = 4.0  # effort limits above this multiple of the largest effort are not drawn
+_MAX_LIMIT_RATIO = 2.5  # effort limits above this multiple of the largest effort are not drawn
 
 
 def extremes(values: Array, points: int) -> NDArray[np.intp]:
     """Return the increasing indices of the values to draw: little more than ``points``, and all peaks.
 
-    The values are divided into points / 2 stretches of equal length. Each keeps its smallest and its largest value, and
+    The values are divided into points / 2 intervals of equal length. Each keeps its smallest and its largest value, and
     one NaN if it has any, so that gaps remain visible. The first and the last value are kept.
     """
     m = len(values)
     if m <= points:
         return np.arange(m)
     length = -(-m // max(1, points // 2))
-    # Repetitions of the last value fill up the last stretch.
+    # Repetitions of the last value complete the last interval.
     rows = np.minimum(np.arange(-(-m // length) * length), m - 1).reshape(-1, length)
     table = values[rows]
     missing = np.isnan(table)
@@ -55,12 +57,12 @@ def _array(values: NDArray[Any], kind: str = "f4") -> dict[str, str]:
     return {"dtype": kind, "bdata": base64.b64encode(data).decode()}
 
 
-def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid", **style: Any) -> Figure:
+def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid") -> Figure:
     """Return the trace of a signal (m,) over time (m,), s."""
     kept = extremes(values, _POINTS)
     line = {"color": color, "width": 1.3, "dash": dash}
     x, y = _array(time[kept], "f8"), _array(values[kept])
-    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line, **style}
+    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line}
 
 
 def _measured_and_commanded(recording: Recording, joint: str, field: str, names: tuple[str, str]) -> list[Figure]:
@@ -74,24 +76,36 @@ def _measured_and_commanded(recording: Recording, joint: str, field: str, names:
     return traces
 
 
-def joint_figure(
-    recording: Recording, joint: str, tracking: TrackingErrors | None, fault_times: Array
-) -> Figure | None:
-    """Return position, tracking error, torque and residual of a joint over time; None if there are no data.
-
-    ``fault_times`` (k,), s, get vertical lines.
-    """
-    metres = recording.sliding(joint)
+def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | None) -> Figure | None:
+    """Return position, velocity, tracking error, torque and residual of a joint over time; None without data."""
+    unit = "m" if recording.sliding(joint) else "rad"
     rows: list[_Row] = []
-    if motion := _measured_and_commanded(recording, joint, "position", ("actual", "desired")):
-        rows.append((f"position, {'m' if metres else 'rad'}", 1.2, motion, None))
+    for field, rate in (("position", ""), ("velocity", "/s")):
+        if motion := _measured_and_commanded(recording, joint, field, ("actual", "desired")):
+            rows.append((f"{field}, {unit}{rate}", motion))
     if tracking is not None and joint in tracking.joint_names:
         error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
         if np.isfinite(error).any():
-            trace = _line("tracking error", tracking.time, error, ERROR)
-            rows.append((f"error, {'mm' if metres else 'mrad'}", 0.9, [trace], None))
+            rows.append((f"error, m{unit}", [_line("tracking error", tracking.time, error, ERROR)]))
     rows += _torque_rows(recording, joint)
-    return _stacked(rows, _time_axis(recording), _fault_lines(fault_times)) if rows else None
+    return _stacked(recording, rows)
+
+
+def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | None:
+    """Return the tracking errors of all joints over time; None if there are none."""
+    units: dict[str, list[Figure]] = {}
+    for k, (joint, error) in enumerate(zip(tracking.joint_names, 1e3 * tracking.error.T, strict=True)):
+        if np.isfinite(error).any():
+            traces = units.setdefault("mm" if recording.sliding(joint) else "mrad", [])
+            color, dash = _JOINT_COLOURS[k % len(_JOINT_COLOURS)], _DASHES[k // len(_JOINT_COLOURS) % len(_DASHES)]
+            traces.append(_line(escape(joint), tracking.time, error, color, dash))
+    rows = [(f"error, {unit}", traces) for unit, traces in units.items()]
+    figure = _stacked(recording, rows, 220)
+    # Each further row of the legend needs height; its columns are as wide as the longest name.
+    columns = max(1, 1100 // (50 + 7 * max(map(len, tracking.joint_names))))
+    if figure is not None:
+        figure["layout"]["height"] += 19 * ((len(tracking.joint_names) - 1) // columns)
+    return figure
 
 
 def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
@@ -99,16 +113,12 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     torque = _measured_and_commanded(recording, joint, "effort", ("measured torque", "commanded torque"))
     efforts = (column(series, joint, "effort") for series in (recording.state, recording.command))
     peak = float(np.nanmax([0.0, *map(largest, efforts)]))
-    limit, limits = recording.effort_limit(joint), None
+    limit = recording.effort_limit(joint)
     # A limit far above the signal would compress it to a line.
     if torque and limit < _MAX_LIMIT_RATIO * peak:
-        reach = 1.08 * max(limit, peak)
-        limits = [-reach, reach]
         span = np.array(recording.time_span())
-        for sign in (1.0, -1.0):
-            level = np.full(2, sign * limit)
-            torque.append(_line("effort limit", span, level, LIMIT, dash="dot", showlegend=sign > 0.0))
-    rows: list[_Row] = [(f"torque, {unit}", 1.2, torque, limits)] if torque else []
+        torque += [_line("effort limit", span, np.full(2, level), LIMIT, "dot") for level in (limit, -limit)]
+    rows = [(f"torque, {unit}", torque)] if torque else []
     analysis = recording.analysis
     if recording.state is not None and analysis is not None and joint in analysis.motion.joint_names:
         # The time of a RecordedMotion begins with its first usable sample.
@@ -117,35 +127,28 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
         time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
         residual = analysis.residual[:, analysis.motion.joint_names.index(joint)]
-        trace = _line("torque residual", time, residual, RESIDUAL)
-        rows.append((f"residual, {unit}", 0.9, [trace], None))
+        rows.append((f"residual, {unit}", [_line("torque residual", time, residual, RESIDUAL)]))
     return rows
 
 
-def _stacked(rows: Sequence[_Row], time_axis: Figure, shapes: list[Figure]) -> Figure:
-    """Return a figure of plots one below the other, with a common time axis."""
-    total = sum(height for _, height, _, _ in rows)
-    gap = 0.045
-    layout = _layout(88 + 150.0 * total)
+def _stacked(recording: Recording, rows: Sequence[_Row], height: int = 130) -> Figure | None:
+    """Return plots of ``height`` pixels one below the other, with faults as vertical lines; None for no rows.
+
+    The time axis is common. The legend has one entry for each name.
+    """
+    if not rows:
+        return None
+    line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": _FAULT, "width": 1, "dash": "dot"}}
+    layout = _layout(98 + height * len(rows))
+    layout |= {"xaxis": _time_axis(recording), "grid": {"rows": len(rows), "columns": 1, "ygap": 0.2}}
+    layout["shapes"] = [{**line, "x0": time, "x1": time} for time in recording.fault_times[:_MAX_FAULT_LINES].tolist()]
     data: list[Figure] = []
-    top, number = 1.0, ""
-    for k, (title, height, traces, limits) in enumerate(rows):
-        number = str(k + 1) if k else ""
-        bottom = max(0.0, top - (1.0 - gap * (len(rows) - 1)) * height / total)
-        layout[f"yaxis{number}"] = _axis(title, domain=[bottom, top], **({"range": limits} if limits else {}))
-        data += [{**trace, "xaxis": "x", "yaxis": f"y{number}"} for trace in traces]
-        top = bottom - gap
-    layout["xaxis"] = {**time_axis, "anchor": f"y{number}"}
-    layout["shapes"] = shapes
+    for k, (title, traces) in enumerate(rows, 1):
+        layout[f"yaxis{k}"] = _axis(title)
+        for trace in traces:
+            new = trace["name"] not in (other["name"] for other in data)
+            data.append({**trace, "legendgroup": trace["name"], "showlegend": new, "yaxis": f"y{k}"})
     return {"data": data, "layout": layout}
-
-
-def _fault_lines(times: Array) -> list[Figure]:
-    style = {"color": _FAULT, "width": 1, "dash": "dot"}
-    return [
-        {"type": "line", "xref": "x", "yref": "paper", "x0": time, "x1": time, "y0": 0, "y1": 1, "line": style}
-        for time in times[:_MAX_FAULT_LINES].tolist()
-    ]
 
 
 def histogram_figure(name: str, values: Array) -> Figure | None:
@@ -163,21 +166,14 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
         low, high = low - margin, high + margin
     counts, edges = np.histogram(np.clip(values, low, high), bins=_BINS, range=(low, high))
     beyond = int((values > high).sum())
-    title = f"{name}, ms" + (f"<br>({beyond} larger ones are in the last bar)" if beyond else "")
+    title = f"{name}, ms" + (f"<br>(last bar includes larger durations: {beyond})" if beyond else "")
     layout = _layout(280)
     layout["margin"]["b"] = 62
     layout |= {"showlegend": False, "bargap": 0.05, "xaxis": _axis(title)}
     layout["yaxis"] = _axis("count", type="log", dtick=1, range=[-0.3, float(np.log10(counts.max())) + 0.3])
-    trace = {
-        "type": "bar",
-        "name": name,
-        "x": _array((edges[1:] + edges[:-1]) / 2.0, "f8"),
-        "y": _array(counts.astype(float)),
-        "width": float(edges[1] - edges[0]),
-        "marker": {"color": ACTUAL},
-        "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>",
-    }
-    return {"data": [trace], "layout": layout}
+    style = {"type": "bar", "marker": {"color": ACTUAL}, "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>"}
+    x, y = _array((edges[1:] + edges[:-1]) / 2.0, "f8"), _array(counts.astype(float))
+    return {"data": [{**style, "name": name, "x": x, "y": y, "width": float(edges[1] - edges[0])}], "layout": layout}
 
 
 def fault_figure(recording: Recording, events: Sequence[Event], times: Array) -> Figure | None:
@@ -197,40 +193,22 @@ def fault_figure(recording: Recording, events: Sequence[Event], times: Array) ->
         x, y = _array(since, "f8"), [escape(mode) for mode in modes]
         data.append({"type": "scatter", "mode": "lines", "name": escape(sender), "x": x, "y": y, "line": line})
     if events:
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": "event",
-                "x": _array(times, "f8"),
-                "y": [escape(mark) for mark in marks],
-                "text": [_hover_text(event) for event in events],
-                "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
-                "marker": {"color": [_event_colour(event) for event in events], "size": 9, "symbol": "diamond"},
-            }
-        )
+        colors = [_LEVEL_COLOURS.get(event.level, _FAULT) for event in events]
+        style = {"type": "scatter", "mode": "markers", "marker": {"color": colors, "size": 9, "symbol": "diamond"}}
+        text = {
+            "text": [escape(event.message) for event in events],
+            "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
+        }
+        x, y = _array(times, "f8"), [escape(mark) for mark in marks]
+        data.append({**style, **text, "name": "event", "x": x, "y": y})
     known = [mode.value for mode in reversed(Mode)]
     levels = dict.fromkeys([*marks, *(mode for _, modes in histories for mode in modes)])
     order = sorted(levels, key=lambda level: known.index(level) if level in known else -1)
     layout = _layout(120 + 30 * len(order))
     layout["xaxis"] = _time_axis(recording)
-    layout["yaxis"] = {
-        "type": "category",
-        "gridcolor": _GRID,
-        "categoryorder": "array",
-        "categoryarray": [escape(level) for level in order],
-        "range": [-0.5, len(order) - 0.5],
-    }
+    categories = {"categoryorder": "array", "categoryarray": [escape(level) for level in order]}
+    layout["yaxis"] = _axis("", type="category", automargin=True, range=[-0.5, len(order) - 0.5], **categories)
     return {"data": data, "layout": layout}
-
-
-def _event_colour(event: Event) -> str:
-    return _LEVEL_COLOURS.get(event.level, _FAULT)
-
-
-def _hover_text(event: Event) -> str:
-    named = [f"{name} {text}" for name, text in (("joint", event.joint), ("value", event.value)) if text]
-    return "<br>".join(escape(part) for part in (event.message, *named))
 
 
 def _time_axis(recording: Recording) -> Figure:
@@ -251,5 +229,5 @@ def _layout(height: float) -> Figure:
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "hovermode": "x unified",
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left"},
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "maxheight": 0.9},
     }

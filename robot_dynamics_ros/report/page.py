@@ -18,6 +18,7 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.report import figures
 from robot_dynamics_ros.report.figures import Figure
 from robot_dynamics_ros.report.recording import (
+    CRITERION,
     Answers,
     Event,
     Recording,
@@ -27,10 +28,11 @@ from robot_dynamics_ros.report.recording import (
     largest,
     rms,
     tracking,
+    why_unpaired,
 )
+from robot_dynamics_ros.report.verdict import verdict
 
 _MAX_EVENTS = 500
-_NO_STATES = "the report has no joint states, see Recording."
 _NONE = "–"
 _QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
 
@@ -40,34 +42,38 @@ _STYLE = """
 body { margin: 0; color: var(--ink); background: white;
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
 header { position: sticky; top: 0; z-index: 5; background: white; border-bottom: 1px solid var(--line);
-  padding: 10px 28px; display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 28px; }
+  padding: 10px max(28px, 50vw - 832px); display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 28px; }
 h1 { font-size: 20px; margin: 0; overflow-wrap: anywhere; }
 h2 { font-size: 18px; margin: 34px 0 8px; }
-h3 { font-size: 15px; margin: 22px 0 0; overflow-wrap: anywhere; }
 nav a { color: var(--accent); text-decoration: none; margin-right: 18px; }
 nav a:hover { text-decoration: underline; }
-main { max-width: 1240px; margin: 0 auto; padding: 0 28px 28px; }
+main { max-width: 1720px; margin: 0 auto; padding: 0 28px 28px; }
 section { scroll-margin-top: 54px; }
 p { margin: 6px 0 10px; max-width: 80em; overflow-wrap: anywhere; }
-.missing { border-left: 3px solid #f0b429; background: #fffbea; padding: 6px 12px; }
-.small { color: var(--soft); font-size: 13px; margin: 0; }
+.missing, .good, .bad, .unknown { border-left: 4px solid #f0b429; padding: 1px 14px; margin: 8px 0; }
+.missing p, .good p, .bad p, .unknown p { margin: 5px 0; }
+.good { border-color: #3f9142; } .bad { border-color: #d64545; } .missing, .unknown { background: #fffbea; }
+ol { margin: 0 0 8px; padding-left: 22px; max-width: 80em; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 8px 0 14px; font-size: 14px; }
 th, td { padding: 3px 14px 3px 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); white-space: normal; vertical-align: bottom; }
 th.word, td.word { text-align: left; }
+td:first-child.word { white-space: normal; overflow-wrap: anywhere; min-width: 5em; }
 td:last-child.word { white-space: normal; min-width: 16em; }
 .beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); gap: 8px; }
-.choice { display: flex; flex-wrap: wrap; gap: 4px 16px; align-items: center; }
 .choice button { font: inherit; border: 1px solid var(--line); background: white; border-radius: 4px;
   padding: 1px 10px; cursor: pointer; }
-.hidden { display: none; }
+details { border-top: 1px solid var(--line); padding: 6px 0; }
+summary { cursor: pointer; overflow-wrap: anywhere; }
+summary span { color: var(--soft); font-size: 13px; margin-left: 12px; }
 footer { color: var(--soft); font-size: 13px; padding: 12px 28px; border-top: 1px solid var(--line); }
 @page { margin: 12mm; }
 @media print {
   header { position: static; padding: 0; } nav, .choice { display: none; }
   .wide { overflow: visible; } table { font-size: 11px; } th, td { white-space: normal; padding-right: 8px; }
-  .joint, .figure, tr { break-inside: avoid; } h2, h3 { break-after: avoid; } main { max-width: none; padding: 0; }
+  td:first-child.word { min-width: 8em; }
+  .joint, .figure, tr { break-inside: avoid; } h2 { break-after: avoid; } main { max-width: none; padding: 0; }
 }
 """
 
@@ -79,47 +85,43 @@ const config = {
   responsive: true, displaylogo: false, plotlyServerURL: "",
   modeBarButtonsToRemove: ["sendChartToCloud", "sendDataToCloud", "select2d", "lasso2d"],
 };
-const drawn = [];
-for (const [name, figure] of Object.entries(figures)) {
-  const place = document.getElementById(name);
-  drawn.push(Plotly.newPlot(place, figure.data, figure.layout, config));
+const timed = [];
+let shown = null;  // range of the time axis in all of them, once it was changed
+async function draw(place) {
+  if (place.data) return Plotly.Plots.resize(place);  // the window may have changed while it was closed
+  const {data, layout} = figures[place.id];
+  await Plotly.newPlot(place, data, layout, config);
+  if (!place.classList.contains("timed")) return;
+  if (shown) await Plotly.relayout(place, {"xaxis.range": [...shown]});
+  timed.push(place);
+  place.on("plotly_relayout", () => follow(place));
 }
-const timed = [...document.querySelectorAll(".timed")];
 let following = false;
-async function follow(source, change) {
+async function follow(source) {
   if (following) return;
-  const range = change["xaxis.range"] || [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-  let update = null;
-  if (change["xaxis.autorange"]) update = {"xaxis.autorange": true};
-  else if (range[0] !== undefined) update = {"xaxis.range": range};
-  if (!update) return;
+  shown = [...source.layout.xaxis.range];
   following = true;
-  await Promise.all(timed.filter(other => other !== source).map(other => Plotly.relayout(other, {...update})));
+  await Promise.all(timed.map(place => Plotly.relayout(place, {"xaxis.range": [...shown]})));
   following = false;
 }
-Promise.all(drawn).then(() => {
-  for (const place of timed) place.on("plotly_relayout", change => follow(place, change));
-  document.body.dataset.drawn = drawn.length;
-});
-function show(box) {
-  const joint = document.getElementById(box.dataset.joint);
-  joint.classList.toggle("hidden", !box.checked);
-  if (box.checked) for (const place of joint.querySelectorAll(".figure")) Plotly.Plots.resize(place);
-}
-const boxes = [...document.querySelectorAll("input[data-joint]")];
-for (const box of boxes) { box.checked = true; box.addEventListener("change", () => show(box)); }
-for (const button of document.querySelectorAll("button[data-all]")) {
-  button.addEventListener("click", () => {
-    for (const box of boxes) { box.checked = button.dataset.all !== ""; show(box); }
+// A plot in a closed joint has no width: it is drawn when the joint opens.
+const joints = [...document.querySelectorAll("details")];
+for (const joint of joints) {
+  joint.addEventListener("toggle", () => {
+    if (joint.open) for (const place of joint.querySelectorAll(".figure")) draw(place);
   });
 }
+for (const button of document.querySelectorAll("button[data-open]"))
+  button.addEventListener("click", () => { for (const joint of joints) joint.open = button.dataset.open !== ""; });
+const visible = [...document.querySelectorAll(".figure")].filter(place => !place.closest("details"));
+Promise.all(visible.map(draw)).then(() => { document.body.dataset.drawn = visible.length; });
 // The browser reports no resize before it prints on narrower paper.
+const plots = document.getElementsByClassName("js-plotly-plot");
 addEventListener("beforeprint", () => {
-  for (const place of document.querySelectorAll(".figure"))
-    Plotly.relayout(place, {width: place.closest(".beside") ? 330 : 690});
+  for (const place of plots) Plotly.relayout(place, {width: place.closest(".beside") ? 330 : 690});
 });
 addEventListener("afterprint", () => {
-  for (const place of document.querySelectorAll(".figure")) Plotly.relayout(place, {width: null, autosize: true});
+  for (const place of plots) Plotly.relayout(place, {width: null, autosize: true});
 });
 """
 
@@ -146,15 +148,17 @@ def _html(recording: Recording) -> str:
     page = _Page()
     answered = answers(recording)
     errors = tracking(recording, answered)
-    events = recording.diagnostics.events
-    times = recording.at_arrival(np.array([event.received for event in events], dtype=np.int64))
-    left = np.array([e.before == "active" or (not e.before and e.level == "ERROR") for e in events], dtype=bool)
-    _add_summary(page, recording)
-    _add_faults(page, recording, times)
+    page.section("verdict", "Verdict")
+    for statement in verdict(recording, answered, errors):
+        page.statement(*statement)
+    if errors is not None:
+        page.figure(figures.error_figure(recording, errors), "timed")
+    _add_recording(page, recording)
+    _add_faults(page, recording)
     _add_tracking(page, recording, answered, errors)
     _add_torque(page, recording)
     _add_timing(page, recording, answered)
-    _add_joints(page, recording, errors, times[left])
+    _add_joints(page, recording, errors)
     title = escape("/".join(recording.path.resolve().parts[-2:]))
     # "</script>" in a name must not end the script.
     data = json.dumps(page.figures, allow_nan=False).replace("<", "\\u003c")
@@ -187,9 +191,14 @@ class _Page:
         """Add a paragraph."""
         self.html.append(f"<p>{escape(text)}</p>\n")
 
+    def statement(self, kind: str, title: str, text: str, items: Sequence[str] = ()) -> None:
+        """Add a paragraph that begins with a bold title; ``kind`` is its CSS class, ``items`` a list after it."""
+        points = f"<ol>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ol>" if items else ""
+        self.html.append(f'<div class="{kind}"><p><b>{escape(title)}</b> {escape(text)}</p>{points}</div>\n')
+
     def missing(self, part: str, why: str) -> None:
         """Add a paragraph on a missing part, with the reason."""
-        self.html.append(f'<p class="missing"><b>{escape(part)}</b> {escape(why)}</p>\n')
+        self.statement("missing", part, why)
 
     def figure(self, figure: Figure | None, kind: str = "") -> None:
         """Add a figure, unless it is None; ``kind`` is an additional CSS class."""
@@ -216,7 +225,7 @@ def _number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if math.isfinite(value) else _NONE
 
 
-def _add_summary(page: _Page, recording: Recording) -> None:
+def _add_recording(page: _Page, recording: Recording) -> None:
     page.section("recording", "Recording")
     filled = [fact for fact in recording.topics if fact.count]
     first, last = min(fact.first for fact in filled) * 1e-9, max(fact.last for fact in filled) * 1e-9
@@ -228,7 +237,14 @@ def _add_summary(page: _Page, recording: Recording) -> None:
         f"{recording.path}: {last - first:.3f} s of arrivals from {began}, "
         f"{sum(fact.count for fact in filled)} messages, {len(recording.series.joint_names)} joints."
     )
-    page.text(_time_base(recording))
+    zero = "message" if recording.state is None or recording.command is None else "message with a command"
+    page.text(
+        f"Time is that of the stamps on {recording.series_topic}, and is 0 at the first {zero} there (stamp "
+        f"{recording.start * 1e-9:.3f} s). Faults have the time of the last stamp before their arrival, plus the time "
+        "since then. The log of robot_dynamics replay and simulate has the same times."
+        if recording.stamped
+        else f"Time is that of arrival, as {recording.series_topic} has no stamps, and is 0 at the first message."
+    )
     if "state" in recording.why:
         page.missing("No joint states:", f"{recording.why['state']}.")
     if "model" in recording.why:
@@ -238,20 +254,7 @@ def _add_summary(page: _Page, recording: Recording) -> None:
     page.table(("topic", "type", "messages", "rate, Hz"), rows, words=2)
 
 
-def _time_base(recording: Recording) -> str:
-    """Return the sentences that define time in the report."""
-    both = recording.state is not None and recording.command is not None
-    zero = "first message with a command" if both and recording.stamped else "first message"
-    if not recording.stamped:
-        return f"Time is that of arrival, as {recording.series_topic} has no stamps, and is 0 at the {zero}."
-    return (
-        f"Time is that of the stamps on {recording.series_topic}, and is 0 at the {zero} there (stamp "
-        f"{recording.start * 1e-9:.3f} s). Faults have the time of the last stamp before their arrival, plus the time "
-        "since then. The log of robot_dynamics replay and simulate has the same times."
-    )
-
-
-def _add_faults(page: _Page, recording: Recording, times: Array) -> None:
+def _add_faults(page: _Page, recording: Recording) -> None:
     page.section("faults", "Faults")
     diagnostics = recording.diagnostics
     events = diagnostics.events
@@ -269,6 +272,7 @@ def _add_faults(page: _Page, recording: Recording, times: Array) -> None:
             f"No fault and no change of mode in {readable} messages on {', '.join(diagnostics.topics)}. "
             "(A simulation and a replay write only changes of mode there.)"
         )
+    times = recording.at_arrival(np.array([event.received for event in events], dtype=np.int64))
     page.figure(figures.fault_figure(recording, events, times), "timed")
     if events:
         heads = ("time,\u00a0s", "sender", "level", "mode", "cause", "joint", "value", "message")
@@ -289,38 +293,25 @@ def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
 def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> None:
     page.section("tracking", "Tracking error")
     if answered is None or errors is None:
-        page.missing("No tracking error:", _why_unpaired(recording))
+        page.missing("No tracking error:", f"{why_unpaired(recording)}.")
         return
     page.text(
         f"Desired minus actual position in {len(answered.states)} cycles. Each message on {recording.command_topic} is "
-        f"compared with the message on {recording.topic} with the same stamp."
+        f"compared with the message on {recording.topic} with the same stamp. Criterion: {CRITERION}."
     )
-    page.table(("joint", "unit", "RMS", "largest", "at, s"), tracking_rows(recording, errors), words=2)
+    heads = ("joint", "unit", "RMS", "RMS allowed", "largest", "at, s")
+    page.table(heads, tracking_rows(recording, errors), words=2)
 
 
 def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence[str]]:
-    """Return a row for each joint: RMS and largest tracking error, and the time of the largest one."""
+    """Return a row for each joint: RMS tracking error, allowed RMS error, largest error and its time."""
     rows: list[Sequence[str]] = []
-    for joint, error in zip(errors.joint_names, errors.error.T, strict=True):
+    for joint, error, allowed in zip(errors.joint_names, errors.error.T, errors.allowed_rms, strict=True):
         worst = np.abs(np.where(np.isfinite(error), error, 0.0))
         at = f"{errors.time[int(np.argmax(worst))]:.3f}" if worst.any() else _NONE
         unit = "mm" if recording.sliding(joint) else "mrad"
-        rows.append((joint, unit, _number(1e3 * rms(error)), _number(1e3 * largest(error)), at))
+        rows.append((joint, unit, *(_number(1e3 * value) for value in (rms(error), allowed, largest(error))), at))
     return rows
-
-
-def _why_unpaired(recording: Recording) -> str:
-    """Return the reason that no command belongs to a state."""
-    if recording.state is None:
-        return _NO_STATES
-    if "command" in recording.why:
-        return f"{recording.why['command']}."
-    if not recording.stamped:
-        return f"{recording.topic} has no stamps to find the command of a state. Cure: set header.stamp in the driver."
-    return (
-        f"{recording.command_topic} and {recording.topic} have no stamp, or no joint, in common. "
-        "Cure: choose the joint states of this controller with --topic, or --rename the joints."
-    )
 
 
 def _add_torque(page: _Page, recording: Recording) -> None:
@@ -329,7 +320,7 @@ def _add_torque(page: _Page, recording: Recording) -> None:
     if recording.command is None:
         page.missing("No commanded torque:", f"{recording.why['command']}.")
     if recording.state is None:
-        page.missing("No measured torque:", _NO_STATES)
+        page.missing("No measured torque:", f"{recording.why['state']}.")
     elif not np.isfinite(recording.state.effort).any():
         page.missing(
             "No measured torque:",
@@ -347,7 +338,8 @@ def _add_torque(page: _Page, recording: Recording) -> None:
     heads += ["limit", "largest / limit", "residual, RMS", "bias", "explained"]
     columns = zip(heads, *torque_rows(recording), strict=True)
     kept_heads, *rows = zip(*(column for column in columns if set(column[1:]) != {_NONE}), strict=True)
-    page.table(kept_heads, rows, words=2)
+    if len(kept_heads) > 2:
+        page.table(kept_heads, rows, words=2)
 
 
 def torque_rows(recording: Recording) -> list[Sequence[str]]:
@@ -361,10 +353,7 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
             cells += [_number(rms(values)), _number(largest(values))]
         limit = recording.effort_limit(joint)
         share = np.nanmax([0.0, *map(largest, efforts)]) / limit if limit > 0.0 else math.nan
-        cells += [
-            _number(limit),
-            f"{_number(100 * share, 2 if share < 0.1 else 3)} %" if math.isfinite(limit) else _NONE,
-        ]
+        cells += [_number(limit), f"{_number(100 * share, 3)} %" if math.isfinite(limit) else _NONE]
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
             explained = float(analysis.explained[j])
@@ -380,7 +369,7 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
     page.section("timing", "Timing")
     page.text(f"Intervals between messages on {recording.series_topic}, by their stamps and by their arrival.")
     if answered is None:
-        page.missing("No latency of commands:", _why_unpaired(recording))
+        page.missing("No latency of commands:", f"{why_unpaired(recording)}.")
     else:
         page.text(
             f"Latency: arrival of a command minus arrival of the joint states with the same stamp. Of "
@@ -402,10 +391,7 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
 
 
 def durations(recording: Recording, answered: Answers | None) -> dict[str, Array]:
-    """Return the intervals between messages and the latency of commands, each (k,), s, by name.
-
-    Those that the recording does not have are left out.
-    """
+    """Return the intervals between messages and the latency of commands, if it is known, each (k,), s, by name."""
     series = recording.series
     arrivals: IntArray = np.sort(series.received)
     stamps = {"interval of stamps": np.diff(series.stamps) * 1e-9} if recording.stamped else {}
@@ -422,21 +408,21 @@ def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
     return rows
 
 
-def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None, fault_times: Array) -> None:
+def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None) -> None:
     page.section("joints", "Joints")
-    names = recording.series.joint_names
-    boxes = "".join(
-        f'<label><input type="checkbox" data-joint="joint-{j}" checked> {escape(name)}</label>'
-        for j, name in enumerate(names)
-    )
-    buttons = '<button data-all="1">all</button><button data-all="">none</button>'
-    page.html.append(f'<div class="choice">{buttons}{boxes}</div>\n')
-    for j, name in enumerate(names):
+    buttons = '<button data-open="1">open all</button> <button data-open="">close all</button>'
+    page.html.append(f'<p class="choice">A joint opens by a click. {buttons}</p>\n')
+    rows = {} if errors is None else {row[0]: row for row in tracking_rows(recording, errors)}
+    for j, name in enumerate(recording.series.joint_names):
         limit, unit = recording.effort_limit(name), "N" if recording.sliding(name) else "Nm"
-        limits = "effort limit unknown" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"
-        page.html.append(f'<div class="joint" id="joint-{j}"><h3>{escape(name)}</h3>\n<p class="small">{limits}</p>\n')
-        figure = figures.joint_figure(recording, name, errors, fault_times)
+        facts = ["effort limit unknown" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"]
+        if name in rows:
+            _, unit, error, _, most, _ = rows[name]
+            facts.insert(0, f"tracking error RMS {error} {unit}, largest {most} {unit}")
+        head = f"<b>{escape(name)}</b> <span>{escape('; '.join(facts))}</span>"
+        page.html.append(f'<details class="joint" id="joint-{j}"><summary>{head}</summary>\n')
+        figure = figures.joint_figure(recording, name, errors)
         if figure is None:
             page.missing("No plot:", f"{recording.series_topic} has neither position nor effort of this joint.")
         page.figure(figure, "timed")
-        page.html.append("</div>\n")
+        page.html.append("</details>\n")

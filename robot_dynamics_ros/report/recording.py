@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.bags import JointSeries, read_joint_states
 from robot_dynamics_ros.bags.reader import BagReader
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, Message, message_types
+from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.identification.motion import Smoothing, TorqueAnalysis, analyse_torque, recorded_motion
 from robot_dynamics_ros.kernels.types import Array, IntArray
@@ -23,6 +24,7 @@ from robot_dynamics_ros.progress import progress
 
 _LEVELS = ("OK", "WARN", "ERROR", "STALE")
 _COMMANDS = "command_states"
+CRITERION = "RMS error at most 1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
 _SIMULATED_TIME = 1e15  # ns: clocks below 11 days since 1970 are simulated
 
 
@@ -31,7 +33,8 @@ class Event:
     """A diagnostic status of one sender.
 
     ``received`` is the time of arrival (ns). Texts are those of the message. Mode, before (the previous mode), cause,
-    joint and value are empty where the sender does not report them.
+    joint and value are empty where the sender does not report them. ``fault`` is True if the sender's level changes to
+    ERROR here, except by deactivation.
     """
 
     received: int
@@ -43,6 +46,7 @@ class Event:
     cause: str = ""
     joint: str = ""
     value: str = ""
+    fault: bool = False
 
 
 @dataclass(frozen=True)
@@ -181,6 +185,11 @@ class Recording:
         since = (received - arrivals[last]) * 1e-9
         return np.asarray(np.minimum(seconds[last] + since, np.maximum(following, seconds[last])), dtype=np.float64)
 
+    @cached_property
+    def fault_times(self) -> Array:
+        """Times of the faults in ``diagnostics`` (k,), s."""
+        return self.at_arrival(np.array([one.received for one in self.diagnostics.events if one.fault], dtype=np.int64))
+
     def time_span(self) -> tuple[float, float]:
         """Return the times of the first and the last joint states or commands, s."""
         times = np.concatenate([self.seconds(one) for one in (self.state, self.command) if one is not None])
@@ -200,7 +209,7 @@ class Recording:
         return np.concatenate([[min(first, times.min())], times, [max(last, times.max())]]), modes
 
     def sliding(self, joint: str) -> bool:
-        """Return True if the model has this joint as a prismatic one."""
+        """True if the joint is a prismatic joint of the model."""
         return self.model is not None and joint in self.model.prismatic_joints
 
     def effort_limit(self, joint: str) -> float:
@@ -211,7 +220,7 @@ class Recording:
 
 
 def _unset(stamps: IntArray) -> NDArray[np.bool_]:
-    """Return True (m,) for each stamp that was left at zero; on a simulated clock zero is a time."""
+    """Return a mask (m,) of the stamps that were left at zero; on a simulated clock zero is a time."""
     unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _SIMULATED_TIME)
     return unset
 
@@ -222,7 +231,7 @@ def read_recording(
     *,
     model: RobotModel | None = None,
     rename: Mapping[str, str] | None = None,
-    no_model: str = "no robot was given",
+    no_model: str = "no robot was given. Cure: give model",
 ) -> Recording:
     """Read a bag for a report.
 
@@ -298,7 +307,8 @@ def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
                 known = last.get(event.sender, ("OK", status[1]))
                 last[event.sender] = status
                 if event.before or (status != known and event.level != "OK"):
-                    events.append(event)
+                    new = event.level == "ERROR" != known[0] and event.cause != Cause.DEACTIVATED
+                    events.append(replace(event, fault=new))
         kinds = sorted(reader.topics.items())
     topics = tuple(TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in kinds)
     sources = [fact for fact in topics if fact.kind == DIAGNOSTIC_ARRAY]
@@ -367,26 +377,45 @@ def answers(recording: Recording) -> Answers | None:
     return Answers(rows, commands, latency, late, lost)
 
 
+def why_unpaired(recording: Recording) -> str:
+    """Return the reason that no command belongs to a state, with a cure."""
+    for part in ("state", "command"):
+        if part in recording.why:
+            return recording.why[part]
+    if not recording.stamped:
+        return f"{recording.topic} has no stamps to find the command of a state. Cure: set header.stamp in the driver"
+    return (
+        f"{recording.command_topic} and {recording.topic} have no stamp, or no joint, in common. "
+        "Cure: choose the joint states of this controller with --topic, or --rename the joints"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class TrackingErrors:
-    """Desired minus actual position (m, k), rad or m, of the k joints of the commands, at ``time`` (m,), s."""
+    """Desired minus actual position (m, k), rad or m, of the k joints of the commands, at ``time`` (m,), s.
+
+    ``allowed_rms`` (k,) is the largest RMS error of a joint that tracks well, see ``CRITERION``.
+    """
 
     joint_names: tuple[str, ...]
     time: Array
     error: Array
+    allowed_rms: Array
 
 
 def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors | None:
-    """Return the tracking errors of the answered states; None without them, or without a common joint."""
+    """Return the tracking errors of the states with a command; None without them, or without a common joint."""
     state, command = recording.state, recording.command
     if answered is None or state is None or command is None:
         return None
     names = tuple(name for name in state.joint_names if name in command.joint_names)
     if not names:
         return None
-    desired, actual = command.in_order(names).position, state.in_order(names).position
-    time = recording.seconds(state)[answered.states]
-    return TrackingErrors(names, time, desired[answered.commands] - actual[answered.states])
+    desired = command.in_order(names).position[answered.commands]
+    actual = state.in_order(names).position[answered.states]
+    ranges = [np.ptp(values[finite]) if (finite := np.isfinite(values)).any() else 0.0 for values in desired.T]
+    allowed = np.maximum(0.01 * np.array(ranges), 1e-3)
+    return TrackingErrors(names, recording.seconds(state)[answered.states], desired - actual, allowed)
 
 
 def column(series: JointSeries | None, joint: str, field: str) -> Array:

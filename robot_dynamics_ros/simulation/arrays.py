@@ -1,4 +1,9 @@
-"""Arrays of the compiled step: robot, state, scratch buffers and report."""
+"""Arrays of the compiled step: robot, state, scratch buffers and report.
+
+In shapes, n is the number of coordinates and K that of constraint rows. A constraint row k is a direction E_k in which
+Coulomb friction and limits act: z_k = E_k v. If each joint depends on one coordinate, the rows are the coordinates. The
+functions return views of the arrays that they get, unless stated otherwise. Units are SI.
+"""
 
 from __future__ import annotations
 
@@ -35,38 +40,58 @@ LOWEST, HIGHEST, FASTEST = 0, 1, 2
 class Joints(NamedTuple):
     """Friction and limits of an arm with n coordinates and K constraint rows.
 
-    A constraint row is a direction E_k in which Coulomb friction and limits act: z_k = E_k v. If each joint depends on
-    one coordinate, the rows are the coordinates.
+    Attributes
+    ----------
+    friction
+        (moving joints, FRICTION_SIZE): friction table, with the columns of kernels/layout.
+    rows, factors
+        (moving joints,): constraint row of each joint, and its joint velocity per row velocity.
+    ranges
+        (K, 3): columns LOWEST and HIGHEST, the position limits, and FASTEST, the velocity limit of each row.
+    directions
+        E (K, n), or (0, n) where the arm is separable and has no loops.
     """
 
-    friction: Array  # (moving joints, FRICTION_SIZE), see kernels/layout.py
-    rows: IntArray  # (moving joints,) constraint row of each joint
-    factors: Array  # (moving joints,) joint velocity per row velocity
-    ranges: Array  # (K, 3) lower and upper position limit, velocity limit
-    directions: Array  # E (K, n), or (0, n) where the arm is separable and has no loops
+    friction: Array
+    rows: IntArray
+    factors: Array
+    ranges: Array
+    directions: Array
 
 
 class Separable(NamedTuple):
-    """Kind of an arm whose joints each depend on one coordinate: friction acts on coordinates, see separable."""
+    """Kind of an arm whose joints each depend on one coordinate: friction acts on coordinates, see module separable."""
 
 
 class Coupled(NamedTuple):
-    """Kind of an arm with joints that depend on several coordinates, see coupled."""
+    """Kind of an arm with joints that depend on several coordinates, see module coupled."""
 
 
 class Looped(NamedTuple):
-    """Kind of an arm with closed loops, see loops."""
+    """Kind of an arm with closed loops, see package loops."""
 
 
 Kind = Separable | Coupled | Looped
 
 
 class Arm(NamedTuple):
-    """Constant data of an arm."""
+    """Constant data of an arm.
 
-    kind: Kind  # its class selects the overloads of the step functions
+    Attributes
+    ----------
+    kind
+        Instance whose class selects the overloads of the step functions.
+    robot
+        Views of the model arrays.
+    structure, numbers
+        The model arrays ``topology`` and ``parameters`` (see kernels/layout), with the loops appended.
+    joints
+        Friction and limits.
+    """
+
+    kind: Kind
     robot: ModelArrays
-    structure: IntArray  # flat array behind ``robot``, with the loops appended, see kernels/kinematics.py
+    structure: IntArray
     numbers: Array
     joints: Joints
 
@@ -78,14 +103,17 @@ REPORT = 6
 
 
 def flatten(joints: Joints, effort_limits: Array) -> Array:
-    """Return ``joints`` without its rows and ``effort_limits`` (n,) as one array, the input of ``unflatten``."""
+    """Return copies of ``joints``, without its rows, and of ``effort_limits`` (n,) in one array, for ``unflatten``."""
     parts = (joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
     return np.concatenate([part.ravel() for part in parts])
 
 
 @inlined
 def unflatten(rows: IntArray, constants: Array, count: int, n: int) -> tuple[Joints, Array]:
-    """Return the joints, with ``count`` constraint rows and n coordinates, and the effort limits (n,)."""
+    """Return the joints, and the effort limits (n,), from the array ``constants`` that ``flatten`` made.
+
+    ``rows`` is ``Joints.rows``, ``count`` the number K of constraint rows, ``n`` that of coordinates.
+    """
     joints = rows.shape[0]
     factors = joints * FRICTION_SIZE
     ranges = factors + joints
@@ -104,23 +132,48 @@ def unflatten(rows: IntArray, constants: Array, count: int, n: int) -> tuple[Joi
 
 
 class State(NamedTuple):
-    """State that a step updates; unchanged if the step fails."""
+    """State that a step updates in place; unchanged if the step fails.
 
-    position: Array  # (n,)
-    velocity: Array  # (n,)
-    modes: IntArray  # (K,) friction modes, see stick_slip
-    impulse: Array  # (n + 3 loops,) impulse of friction and limits in the last step, and of each loop; output only
+    Attributes
+    ----------
+    position, velocity
+        (n,), rad or m, rad/s or m/s.
+    modes
+        (K,): friction modes, constants of stick_slip.
+    impulse
+        (n + 3 loops,): impulse of friction and limits in the last step (Nm s or N s), then that of each loop (N s).
+        Output only.
+    """
+
+    position: Array
+    velocity: Array
+    modes: IntArray
+    impulse: Array
 
 
 class BatchState(NamedTuple):
-    """States and parameters of N arms with the same structure."""
+    """States and parameters of N arms with the same structure; updated in place as ``State``.
 
-    numbers: Array  # (N, ...)
-    friction: Array  # (N, moving joints, FRICTION_SIZE)
-    position: Array  # (N, n)
-    velocity: Array  # (N, n)
-    modes: IntArray  # (N, K)
-    impulse: Array  # (N, n + 3 loops)
+    Attributes
+    ----------
+    numbers
+        (N, elements): ``Arm.numbers`` of each arm.
+    friction
+        (N, moving joints, FRICTION_SIZE): ``Joints.friction`` of each arm.
+    position, velocity
+        (N, n).
+    modes
+        (N, K).
+    impulse
+        (N, n + 3 loops).
+    """
+
+    numbers: Array
+    friction: Array
+    position: Array
+    velocity: Array
+    modes: IntArray
+    impulse: Array
 
 
 @inlined
@@ -131,20 +184,38 @@ def state_of(batch: BatchState, i: int) -> State:
 
 @inlined
 def joints_of(shared: Joints, batch: BatchState, i: int) -> Joints:
-    """Return the joints of arm i of a batch, with its friction."""
+    """Return the joints of arm i of a batch: those in ``shared``, with the arm's own friction."""
     return Joints(batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions)
 
 
 class Buffers(NamedTuple):
-    """Scratch arrays, reused in all steps."""
+    """Scratch arrays, reused in all steps.
 
-    work: Array  # of the kernels
-    rows: Array  # (K, ROW_SIZE) friction problem, columns in stick_slip
-    modes: IntArray  # (K,)
-    motion: Array  # (2 + n, n) acceleration, reaction and A at the start of the step
-    spare: Array  # (2 + n, n) the same at the intermediate stages of rk4
-    factor: Array  # (n, n)
-    vectors: Array  # (VECTORS, n), see below
+    Attributes
+    ----------
+    work
+        Work array of the kernels, see kernels/layout.
+    rows
+        (K, ROW_SIZE): friction problem, with the columns of stick_slip.
+    modes
+        (K,): friction modes of the new state.
+    motion
+        (2 + n, n): acceleration, reaction of the rows at rest, and A (n, n), at the start of the step.
+    spare
+        (2 + n, n): the same at the intermediate stages of rk4.
+    factor
+        (n, n): Cholesky factor.
+    vectors
+        (VECTORS, n): rows DRIVE to EFFORT of this module.
+    """
+
+    work: Array
+    rows: Array
+    modes: IntArray
+    motion: Array
+    spare: Array
+    factor: Array
+    vectors: Array
 
 
 # Rows of ``vectors``.
@@ -163,13 +234,13 @@ VECTORS = 11
 
 
 def make_scratch(robot: ModelArrays, n: int, rows: int) -> Array:
-    """Return memory for ``buffers_in`` of ``n`` coordinates and ``rows`` constraint rows, without the modes."""
+    """Return uninitialised memory (elements,) for ``buffers_in`` of ``n`` coordinates and ``rows`` constraint rows."""
     return np.empty(robot.tree.shape[0] * WORK_SIZE + rows * ROW_SIZE + 2 * (2 + n) * n + n * n + VECTORS * n)
 
 
 @inlined
 def buffers_in(scratch: Array, modes: IntArray, robot: ModelArrays, n: int) -> Buffers:
-    """Return the buffers as views of an array by ``make_scratch`` and ``modes`` (K,)."""
+    """Return the buffers as views of ``scratch``, made by ``make_scratch``, and of ``modes`` (K,)."""
     tree_rows, rows = robot.tree.shape[0], modes.shape[0]
     problem = tree_rows * WORK_SIZE
     motion = problem + rows * ROW_SIZE
@@ -191,7 +262,7 @@ _SAME = 1e-12
 
 
 def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
-    """Return the arrays of a robot; the velocity limits are infinite unless ``velocity_limits``."""
+    """Return the arrays of a robot, as copies; the velocity limits are infinite unless ``velocity_limits`` is True."""
     rows, factors, directions = _rows(model.coupling_matrix[: len(model.moving_joints)])
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
     for (lower, upper, fastest), row, factor in zip(model.moving_joint_limits, rows, factors, strict=True):
@@ -212,7 +283,10 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
 
 
 def initial_modes(joints: Joints, velocity: Array) -> IntArray:
-    """Return the modes (K,) of the constraint rows before the first step, at the velocity (n,)."""
+    """Return the modes (K,) of the constraint rows before the first step, at the ``velocity`` (n,).
+
+    A row at rest with Coulomb friction is STUCK, the others slip.
+    """
     rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
     dry = np.zeros(len(joints.ranges))
     np.maximum.at(dry, joints.rows, joints.friction[:, [COULOMB, COULOMB_NEGATIVE, STATIC]].max(axis=1))
@@ -224,7 +298,8 @@ def initial_modes(joints: Joints, velocity: Array) -> IntArray:
 def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, modes: IntArray) -> NDArray[np.bool_]:
     """Return True for coordinates (..., n) held at rest by friction, and not by a limit.
 
-    A robot with loops: True for all coordinates at rest if any joint is stuck, as it may hold them through the loop.
+    ``velocity`` (..., n) and ``modes`` (..., K) are the state. A robot with loops: True for all coordinates at rest if
+    any joint is stuck, as it may hold them through the loop.
     """
     if len(joints.directions) == 0:
         return np.equal(modes, STUCK)

@@ -18,7 +18,7 @@ from robot_dynamics_ros.simulation.loops.checks import loop_name
 
 
 def check_integrator(integrator: str) -> None:
-    """Raise RobotDynamicsError for an unknown integrator."""
+    """Raise RobotDynamicsError unless ``integrator`` is "rk4" or "semi_implicit"."""
     if integrator not in INTEGRATORS:
         raise RobotDynamicsError(f'no integrator "{integrator}". Cure: use one of {", ".join(INTEGRATORS)}')
 
@@ -38,7 +38,8 @@ def check_count(count: int) -> None:
 def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ...] = ()) -> Array:
     """Return ``value`` as an array of finite numbers (n,) or (*plants, n).
 
-    Raises RobotDynamicsError, naming plant and joint, for a wrong shape or a number that is not finite.
+    ``name`` is the name of the argument in messages. ``plants`` is () for one plant, (N,) for a batch. Raises
+    RobotDynamicsError, naming plant and joint, for a wrong shape or a number that is not finite.
     """
     array = joint_vectors(name, value, model.joint_names, single=not plants)
     if array.shape not in ((model.n,), (*plants, model.n)):
@@ -54,9 +55,10 @@ def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ..
 
 
 def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Array:
-    """Return wrenches by link as ``RobotModel.body_wrenches`` (bodies, 6).
+    """Return the wrenches on the bodies, as ``RobotModel.body_wrenches``, from wrenches (6,) by link name.
 
-    Raises RobotDynamicsError, naming the link, for a wrench that is not finite.
+    Force (N), then moment (Nm), at the origin and in the axes of the link's frame. Raises RobotDynamicsError, naming
+    the link, for an unknown link or a wrench that is not six finite numbers.
     """
     packed = model.body_wrenches(wrenches)
     for link, value in wrenches.items():
@@ -70,9 +72,10 @@ def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Arr
 def initial_state(
     model: RobotModel, positions: ArrayLike | None, velocities: ArrayLike | None, plants: tuple[int, ...] = ()
 ) -> tuple[Array, Array]:
-    """Return initial positions and velocities (*plants, n).
+    """Return initial positions and velocities (*plants, n), as new arrays.
 
-    None: position 0 or the position limit nearest to it, and velocity 0.
+    The arguments have shape (n,) or (*plants, n). None stands for position 0 or the position limit nearest to it, and
+    for velocity 0. ``plants`` and errors are as for ``finite``.
     """
     shape = (*plants, model.n)
     if positions is None:
@@ -85,7 +88,11 @@ def initial_state(
 
 
 def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Array) -> str:
-    """Return the message for a step that failed at ``time`` (s); ``joint`` is the failing coordinate or loop."""
+    """Return the message for a step of ``step_size`` (s) that failed at ``time`` (s).
+
+    ``status`` is a constant of arrays other than OK, ``joint`` the index of the failing coordinate or loop, and
+    ``position`` (n,) the state before the step.
+    """
     if status == LOOP_OPEN:
         return (
             f"t = {time:.6g} s: {loop_name(model, joint)} cannot be closed after a step of {step_size} s, because it "

@@ -7,7 +7,8 @@ The velocity after a step minimises
 over lower_k <= E_k v <= upper_k. Optimality: A (v - v_free) = E^T lambda, with each pair (E_k v, lambda_k) on the graph
 of five modes in stick_slip. v is unique; lambda is not if rows are linearly dependent.
 
-Rows that stick or are at a limit are equality constraints E_w v = b, see elimination.
+Rows that stick or are at a limit are equality constraints E_w v = b, see elimination. ``arm``, ``joints``, ``state``
+and ``buffers`` are the tuples of that name in arrays.
 """
 
 from __future__ import annotations
@@ -182,7 +183,8 @@ def solve_coupled(
 
     The modes of the last step are tried first. If they violate a condition, the primal active-set method starts from
     rest (Nocedal and Wright, Numerical Optimization, algorithm 16.3), as in ``stick_slip.descend``. Returns the number
-    of linear systems solved and the residual of the optimality conditions, a velocity.
+    of linear systems solved and the residual of the optimality conditions, a velocity. If A is not positive definite,
+    ``v`` is NaN.
 
     ``matrix`` A (n, n) is positive definite, with both triangles; ``directions`` E (K, n); ``rows`` (K, ROW_SIZE) has
     the columns in stick_slip, without UNCONSTRAINED and INITIAL_IMPULSE; ``free`` (n,) is the unconstrained velocity
@@ -269,7 +271,12 @@ def _residual(matrix: Array, directions: Array, rows: Array, free: Array, prior_
 
 @kernel
 def set_up_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
-    """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n)."""
+    """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n).
+
+    The force is the row FORCE of ``buffers.vectors``, see step_stages.subtract_smooth_friction. B is the slope of
+    smooth friction, ``dt`` the step (s), and ``wrenches`` are as for kernels/newton_euler. ``motion`` (2 + n, n) at
+    ``q``, ``v`` (n,).
+    """
     joints, n = arm.joints, v.shape[0]
     matrix, load = motion[2:], motion[1]
     equations_of_motion(arm.robot, q, v, wrenches, buffers.work, load, matrix)
@@ -295,7 +302,10 @@ def _fixed_mode_motion(
 
 @allocating_kernel
 def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
-    """Return the exact new positions (K,) of rows that stick, are at a limit or would pass one; NaN for the others."""
+    """Return the exact new positions (K,) of rows that stick, are at a limit or would pass one; NaN for the others.
+
+    ``state`` is the state before the step; ``buffers`` have the new positions, modes and bounds.
+    """
     directions, position = joints.directions, buffers.vectors[POSITION]
     targets = np.empty(directions.shape[0])
     for k in range(directions.shape[0]):
@@ -344,5 +354,5 @@ solve_friction.register(Coupled, _solve)
 
 @kernel
 def coupled_step(*arrays: Any) -> int:
-    """Run ``plant_step`` for an arm with coupled joints."""
+    """Run ``integrators.plant_step`` for an arm with coupled joints; ``arrays`` are its arguments after ``kind``."""
     return plant_step(Coupled(), *arrays)

@@ -21,13 +21,29 @@ DEPENDENCE_TOLERANCE = 1e-11
 
 
 class Equations(NamedTuple):
-    """Reduced row echelon form of the constraints: table[i] v = targets[i] for the first ``rank`` rows."""
+    """Reduced row echelon form of the constraints: table[i] v = targets[i] for the first ``rank`` rows.
 
-    table: Array  # (n, n) coefficients; 1 in the row's own pivot column, 0 in the other pivot columns
-    targets: Array  # (n,)
-    mixture: Array  # (n, n) coefficients of row i as a combination of the original rows ``members``
-    pivots: IntArray  # (n,)
-    members: IntArray  # (n,)
+    Attributes
+    ----------
+    table
+        (n, n): coefficients; 1 in the row's own pivot column, 0 in the other pivot columns.
+    targets
+        (n,): right-hand sides.
+    mixture
+        (n, n): coefficients of row i as a combination of the original rows ``members``.
+    pivots
+        (n,): pivot column of each row; -1 from ``rank`` on.
+    members
+        (n,): indices of the original rows that are independent; -1 from ``rank`` on.
+    rank
+        Number of independent rows.
+    """
+
+    table: Array
+    targets: Array
+    mixture: Array
+    pivots: IntArray
+    members: IntArray
     rank: int
 
 
@@ -40,7 +56,7 @@ def _subtract(share: float, row: Array, other: Array) -> None:
 
 @kernel
 def contains(numbers: IntArray, count: int, number: int) -> bool:
-    """True if a number is among the first ``count``."""
+    """Return True if ``number`` is among the first ``count`` of ``numbers`` (m,)."""
     for k in range(count):
         if numbers[k] == number:
             return True
@@ -49,7 +65,10 @@ def contains(numbers: IntArray, count: int, number: int) -> bool:
 
 @allocating_kernel
 def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
-    """Reduce the equations E_k v = targets[k] of the ``chosen`` rows; rows that depend on earlier ones are skipped."""
+    """Reduce the equations E_k v = targets[k] of the ``chosen`` rows; rows that depend on earlier ones are skipped.
+
+    E is ``directions`` (rows, n), ``chosen`` (bool) and ``targets`` are (rows,).
+    """
     rows, n = directions.shape
     table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
     pivots, members, rank = np.full(n, -1), np.full(n, -1), 0
@@ -89,7 +108,7 @@ def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> E
 
 @kernel
 def satisfy(equations: Equations, vector: Array) -> None:
-    """Change the pivots of ``vector`` (n,) so that it satisfies the equations."""
+    """Change the pivots of ``vector`` (n,) so that it satisfies the equations, which are from ``eliminate``."""
     for i in range(equations.rank):
         total = equations.targets[i]
         for j in range(vector.shape[0]):
@@ -115,7 +134,7 @@ def _free_coordinates(equations: Equations) -> IntArray:
 def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
     """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x in the null space of the equations.
 
-    Returns -1, or the coordinate at which the factorisation of A, ``matrix`` (n, n), fails.
+    ``force`` has shape (n,). Returns -1, or the coordinate at which the factorisation of A, ``matrix`` (n, n), fails.
     """
     n, others = force.shape[0], _free_coordinates(equations)
     basis = np.zeros((n, others.shape[0]))
@@ -145,7 +164,10 @@ def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, re
 
 @kernel
 def multiplier(equations: Equations, pull: Array, i: int) -> float:
-    """Return lambda_w of the i-th member, from E_w^T lambda_w = ``pull`` (n,)."""
+    """Return lambda_w of the member with index ``i``, the solution of E_w^T lambda_w = ``pull`` (n,).
+
+    w are the rows of ``equations``.
+    """
     total = 0.0
     for row in range(equations.rank):
         total += equations.mixture[row, i] * pull[equations.pivots[row]]
@@ -156,7 +178,8 @@ def multiplier(equations: Equations, pull: Array, i: int) -> float:
 def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -> int:
     """Replace the load in ``motion[1]`` by the reaction of the rows at rest; write the acceleration to ``motion[0]``.
 
-    Returns -1, or the coordinate at which the factorisation of ``matrix`` fails.
+    ``matrix`` A (n, n) and ``directions`` E (K, n) as in coupled, ``rows`` (K, ROW_SIZE) with the column AT_REST, and
+    ``motion`` (2 or more, n). Returns -1, or the coordinate at which the factorisation of A fails.
     """
     equations = eliminate(directions, rows[:, AT_REST] > 0.0, np.zeros(rows.shape[0]))
     failed = minimise_in_null_space(equations, matrix, motion[1], motion[0])
@@ -169,5 +192,8 @@ def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -
 
 @allocating_kernel
 def project_position(directions: Array, targets: Array, position: Array) -> None:
-    """Change ``position`` (n,) so that E_k position = targets[k] up to rounding; rows with target NaN are free."""
+    """Change ``position`` (n,) so that E_k position = targets[k] up to rounding; rows with target NaN are free.
+
+    E is ``directions`` (K, n), ``targets`` is (K,), rad or m.
+    """
     satisfy(eliminate(directions, ~np.isnan(targets), targets), position)

@@ -1,6 +1,12 @@
 """Integrators of a robot with friction, rk4 and semi_implicit, compiled as one function.
 
 Both first compute the unconstrained motion, with the friction modes fixed, then solve for friction and limits.
+
+Arguments: ``arm``, ``state``, ``batch`` and ``buffers`` are the tuples Arm, State, BatchState and Buffers of arrays;
+states are updated in place. ``integrator`` is RK4 or SEMI_IMPLICIT, ``dt`` the step size (s), and ``tau`` (n,) the
+motor torque (Nm or N). ``wrenches`` (bodies, 6) or (0, 6) are external forces and moments, as for kernels/newton_euler.
+A status is OK or an error constant of arrays; an Outcome is (status, failing coordinate or loop or -1, linear systems
+solved, residual of the friction problem).
 """
 
 from __future__ import annotations
@@ -57,9 +63,10 @@ INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 def unconstrained_motion(
     arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
 ) -> tuple[int, int]:
-    """Write the acceleration of the unconstrained motion to ``motion``.
+    """Write acceleration, reaction and A of the unconstrained motion at ``q``, ``v`` (n,) to ``motion`` (2 + n, n).
 
-    Smooth friction is implicit over ``dt`` (s), or explicit if it is 0. Returns status and failing coordinate or -1.
+    Smooth friction is implicit over ``dt`` (s), or explicit if it is 0. ``buffers`` were filled by
+    step_stages.set_up_problem. Returns status and failing coordinate or -1.
     """
     subtract_smooth_friction(arm.joints, dt, v, buffers)
     return check_motion(q, motion, fixed_mode_motion(arm.kind, arm, dt, q, v, wrenches, buffers, motion))
@@ -67,7 +74,10 @@ def unconstrained_motion(
 
 @inlined
 def finish(arm: Arm, dt: float, half: float, state: State, buffers: Buffers) -> Outcome:
-    """Solve for friction and limits, then update the state: q+ = q_free + half (v+ - v_free)."""
+    """Solve for friction and limits, then update the state: q+ = q_free + half (v+ - v_free), with ``half`` in s.
+
+    The unconstrained motion q_free, v_free is in ``buffers``.
+    """
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
     solves, error = solve_friction(arm.kind, arm.joints, half, state, buffers)
     return update_state(state, buffers, solves, error)
@@ -77,7 +87,8 @@ def finish(arm: Arm, dt: float, half: float, state: State, buffers: Buffers) -> 
 def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
     """Take a classical Runge-Kutta step of ``dt`` seconds under the torque ``tau`` (n,), with A = M(q).
 
-    Fourth order if no joint breaks away or stops; otherwise q+ = q_free + dt/2 (v+ - v_free).
+    Fourth order if no joint breaks away or stops; otherwise q+ = q_free + dt/2 (v+ - v_free). Fails with TOO_STIFF if
+    smooth friction makes it unstable.
     """
     q, v, vectors = state.position, state.velocity, buffers.vectors
     position, velocity = vectors[POSITION], vectors[VELOCITY]
@@ -122,7 +133,10 @@ def semi_implicit_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: 
 def step(
     kind: Kind, arm: Arm, integrator: int, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers
 ) -> Outcome:
-    """Take one step; overloaded for arms with loops."""
+    """Take one step of ``dt`` (s) under the torque ``tau`` (n,) and the wrenches on the bodies.
+
+    ``kind`` is ``arm.kind``, whose class selects the overload: arms with loops have another one.
+    """
     if integrator == RK4:
         return rk4_step(arm, dt, tau, wrenches, state, buffers)
     return semi_implicit_step(arm, dt, tau, wrenches, state, buffers)
@@ -134,7 +148,7 @@ def take_steps(
 ) -> tuple[int, int, int, int, float]:
     """Take ``count`` steps under the constant torque ``tau`` (n,); stop at the first that fails.
 
-    Returns status, failing coordinate or -1, steps taken, linear systems solved and largest residual.
+    Returns status, failing coordinate or loop or -1, steps taken, linear systems solved and largest residual.
     """
     total, worst = 0, 0.0
     for k in range(count):
@@ -162,11 +176,34 @@ def plant_step(
     wrenches: Array,
     report: Array,
 ) -> int:
-    """Run ``take_steps`` for one arm in flat arrays; ``tau`` (n,) is clamped to the effort limits.
+    """Run ``take_steps`` for one arm in flat arrays, as one compiled call from Python.
 
-    ``settings``: integrator and step size. ``state`` (4 n + 3 loops,): position, velocity, effort, impulse; ``modes``
-    (K,). ``scratch`` and ``next_modes`` (K,) are the buffers. Writes ``report``, see arrays, and returns its status,
-    BAD_ARGUMENTS unless ``tau`` is finite numbers (n,) and ``wrenches`` has shape (0 or bodies, 6).
+    Parameters
+    ----------
+    kind, structure, numbers, rows
+        Kind of the arm, ``Arm.structure``, ``Arm.numbers`` and ``Joints.rows`` of arrays.
+    constants
+        Other constants, from arrays.flatten.
+    settings
+        (2,): integrator and step size (s).
+    state
+        (4 n + 3 loops,): position, velocity, effort, impulse; updated.
+    modes
+        (K,): friction modes; updated.
+    scratch, next_modes
+        Buffers, from arrays.make_scratch, and (K,).
+    tau
+        (n,): torque, clamped to the effort limits here.
+    wrenches
+        (bodies, 6), or (0, 6) for none.
+    report
+        (REPORT,): number of steps in COUNT; receives the results in STATUS to RESIDUAL, see arrays.
+
+    Returns
+    -------
+    int
+        The status; BAD_ARGUMENTS, with ``report`` unchanged, if ``tau`` or ``wrenches`` have a wrong shape or ``tau``
+        is not finite.
     """
     n = coordinate_count(structure)
     robot = unpack(structure, numbers)
@@ -204,9 +241,10 @@ def advance_each(
     outcomes: IntArray,
     buffers: Buffers,
 ) -> None:
-    """Run ``take_steps`` for each arm of a batch under ``tau`` (N, n); ``arm`` has their common data.
+    """Run ``take_steps`` of ``count`` steps for each arm of a batch under ``tau`` (N, n).
 
-    Writes status, failing coordinate and accumulated steps to ``outcomes`` (N, 3); skips arms whose status is not OK.
+    ``arm`` has their common data; ``wrenches`` act on each arm. Writes status, failing coordinate and accumulated steps
+    to ``outcomes`` (N, 3); skips arms whose status is not OK.
     """
     for i in range(tau.shape[0]):
         if outcomes[i, 0] == OK:
@@ -231,7 +269,8 @@ def advance_together(
 ) -> None:
     """Run ``advance_each`` by semi_implicit for customised arms, with the unconstrained motions of LANES arms by SIMD.
 
-    An arm of which a joint breaks away, stops or reaches a limit takes its step separately.
+    ``block`` is scratch from separable.make_block. An arm of which a joint breaks away, stops or reaches a limit takes
+    its step separately.
     """
     for first in range(0, tau.shape[0], separable.LANES):
         after = min(first + separable.LANES, tau.shape[0])

@@ -1,4 +1,4 @@
-"""Parameters of simulation_node."""
+"""Parameters of simulation_node, each declared once, and their conversion to settings."""
 
 from __future__ import annotations
 
@@ -167,7 +167,9 @@ _MOST_STEPS = 1e9
 def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
     """Return the settings from parameter values, for a plant derived from ``model``.
 
-    Raises RobotDynamicsError, naming the parameter and the cure, for invalid values.
+    ``values`` looks up a value by the parameter's name, as parameters.file.read_parameter_file returns it.
+    ``mass_scale``, ``friction_scale`` and the payload change a copy of ``model``. Raises RobotDynamicsError, naming the
+    parameter and the cure, for invalid values.
     """
     step_size, publish_rate = STEP_SIZE.read(values), PUBLISH_RATE.read(values)
     effort_delay = EFFORT_DELAY.read(values)

@@ -29,7 +29,10 @@ from robot_dynamics_ros.simulation.steps import steps_for
 
 
 class BasePlant:
-    """Base class of ``Plant`` and ``PlantBatch``; in shapes, ... is () for a plant and (N,) for a batch."""
+    """Base class of ``Plant`` and ``PlantBatch``; in shapes, ... is () for a plant and (N,) for a batch.
+
+    Properties return copies of the state.
+    """
 
     _arm: Arm
     _state: State | BatchState
@@ -215,7 +218,7 @@ class Plant(BasePlant):
         self._set_model(model)
 
     def warm_up(self) -> None:
-        """Compile the step or load it from the cache; the state is unchanged."""
+        """Compile the step or load it from the cache, before time counts; the state is unchanged."""
         self._call_step(np.zeros(self._model.n), 0, self._no_wrenches)
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:

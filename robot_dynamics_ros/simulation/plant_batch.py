@@ -28,7 +28,10 @@ from robot_dynamics_ros.simulation.steps import steps_for
 
 
 def models_of(models: RobotModel | Sequence[RobotModel], count: int | None) -> list[RobotModel]:
-    """Return one model per plant; RobotDynamicsError if ``count`` is missing or differs from the number of models."""
+    """Return a list with one model per plant: ``models`` itself, or ``count`` times the same.
+
+    Raises RobotDynamicsError if ``count`` is missing for one model or differs from the number of models.
+    """
     each = [models] * (count or 0) if isinstance(models, RobotModel) else list(models)
     if not each or count not in (None, len(each)):
         given = "one model" if isinstance(models, RobotModel) else f"{len(each)} models"
@@ -55,6 +58,8 @@ class PlantBatch(BasePlant):
 
     Raises
     ------
+    RobotModelError
+        If a joint moves no mass.
     RobotDynamicsError
         As ``Plant``, and if the models differ in more than inertias and friction.
     """

@@ -46,9 +46,9 @@ class EffortDelay:
         self._pending.append((due, np.array(tau, dtype=np.float64)))
 
     def pieces(self, count: int) -> Iterator[tuple[Array, int]]:
-        """Yield the torques (..., n) of the next ``count`` steps, each with its number of steps.
+        """Yield the torques (..., n) of the next ``count`` steps, each with the number of steps for which it acts.
 
-        Time advances when a pair is yielded.
+        Time advances when a pair is yielded. The torques are not copied.
         """
         end = self._now + count
         while self._now < end:
@@ -115,7 +115,7 @@ class Sensors:
 
 
 class Measurement:
-    """Sequence of sensor readings of a robot or a batch; created by ``Sensors.start``.
+    """Sequence of sensor readings of a robot or a batch; created by ``Sensors.start``, which describes the arguments.
 
     Attributes
     ----------
@@ -135,9 +135,10 @@ class Measurement:
         self.exact_velocity = not np.any(sensors.velocity_noise)
 
     def read(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Return measured positions (rad or m) and velocities, both (n,), or (N, n) of a batch.
+        """Return measured positions and velocities at the true ``q`` and ``v``, all (n,), or (N, n) of a batch.
 
-        The arguments are not changed; an exact sensor returns the argument itself.
+        Units are rad or m, and rad/s or m/s. Each call draws new noise. The arguments are not changed; an exact sensor
+        returns the argument itself.
         """
         q = self._position_noise.added_to(q)
         if self._resolution.any():

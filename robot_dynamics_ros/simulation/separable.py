@@ -1,6 +1,9 @@
 """Friction step of arms whose joints each depend on one coordinate (E = I), for one arm and for blocks of arms.
 
 For a customised robot, ``steps`` overloads ``fixed_mode_motion`` and ``fixed_mode_motions`` with generated code.
+
+Arguments: ``arm``, ``joints``, ``state``, ``batch`` and ``buffers`` are the tuples Arm, Joints, State, BatchState and
+Buffers of arrays. ``kind`` is ``arm.kind``, whose class selects the overload. ``dt`` is the step size (s).
 """
 
 from __future__ import annotations
@@ -62,7 +65,9 @@ def fixed_mode_motion(
 ) -> int:
     """Write acceleration, reaction of the joints at rest, and A = M + dt B to ``motion`` (2 + n, n).
 
-    Returns -1, or the coordinate at which the factorisation of A fails.
+    ``q`` and ``v`` (n,) are the state, B is the slope of smooth friction. ``buffers.vectors`` have been filled by
+    step_stages.subtract_smooth_friction; ``wrenches`` are as for kernels/newton_euler. Returns -1, or the coordinate at
+    which the factorisation of A fails.
     """
     force, stiffness, moves = buffers.vectors[FORCE], buffers.vectors[STIFFNESS], buffers.vectors[MOVES]
     return solve_fixed_mode_motion(
@@ -76,7 +81,9 @@ def fixed_mode_motions(
 ) -> bool:
     """Write acceleration and reaction of many arms without external wrenches to ``motions`` (count, 2, n).
 
-    Returns False if there is no batched implementation, as here; ``motions`` is then undefined.
+    ``numbers`` (count, elements) are the arms' parameters; the other arguments are (count, n): state, and the rows
+    FORCE, STIFFNESS and MOVES of ``Buffers.vectors``. Returns False if there is no batched implementation, as here;
+    ``motions`` is then undefined.
     """
     return False
 
@@ -95,7 +102,10 @@ def _set_up_problem(state: State, buffers: Buffers) -> None:
 
 @kernel
 def motion_unchanged(state: State, buffers: Buffers) -> bool:
-    """True if the unconstrained motion satisfies the friction and limit conditions without a change of mode."""
+    """Return True if the unconstrained motion satisfies the friction and limit conditions without a change of mode.
+
+    ``state`` is that before the step; ``buffers`` have the unconstrained motion, and receive the friction problem.
+    """
     _set_up_problem(state, buffers)
     replace_invalid_modes(buffers.rows, buffers.modes)
     return modes_unchanged(buffers.rows, buffers.modes)
@@ -105,8 +115,9 @@ def motion_unchanged(state: State, buffers: Buffers) -> bool:
 def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
     """Solve the friction problem and write the new position, velocity and impulse to the buffers.
 
-    q+ = q_free + half (v+ - v_free), clamped to the position limits. The position of a joint that remains stuck is
-    unchanged exactly. Returns the number of linear systems solved and the residual.
+    q+ = q_free + half (v+ - v_free), with ``half`` in s, clamped to the position limits. The position of a joint that
+    remains stuck is unchanged exactly. ``state`` is that before the step, and the unconstrained motion is in
+    ``buffers``. Returns the number of linear systems solved and the residual, a velocity.
     """
     rows, vectors = buffers.rows, buffers.vectors
     _set_up_problem(state, buffers)
@@ -125,7 +136,7 @@ def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers)
 
 @by_class
 def solve_friction(kind: Separable, joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """Solve the friction problem; overloaded for each kind of arm, see ``solve_separable``."""
+    """Solve the friction problem; overloaded for each kind of arm. Arguments and results as for ``solve_separable``."""
     return solve_separable(joints, half, state, buffers)
 
 
@@ -134,20 +145,36 @@ LANES = 16
 
 
 class Block(NamedTuple):
-    """Intermediate results of a block of arms between ``begin_steps`` and ``end_steps``; first axis LANES."""
+    """Intermediate results of a block of arms between ``begin_steps`` and ``end_steps``.
 
-    rows: Array  # (LANES, K, ROW_SIZE)
-    vectors: Array  # (LANES, VECTORS, n)
-    modes: IntArray  # (LANES, K)
-    force: Array  # (LANES, n)
-    stiffness: Array  # (LANES, n)
-    moves: Array  # (LANES, n)
-    motions: Array  # (LANES, 2, n) acceleration and reaction
-    done: NDArray[np.bool_]  # (LANES,) True where the step is complete
+    Attributes
+    ----------
+    rows
+        (LANES, K, ROW_SIZE): friction problems.
+    vectors
+        (LANES, VECTORS, n): as in ``Buffers``.
+    modes
+        (LANES, K).
+    force, stiffness, moves
+        (LANES, n): inputs of ``fixed_mode_motions``.
+    motions
+        (LANES, 2, n): acceleration and reaction.
+    done
+        (LANES,): True where the step is complete.
+    """
+
+    rows: Array
+    vectors: Array
+    modes: IntArray
+    force: Array
+    stiffness: Array
+    moves: Array
+    motions: Array
+    done: NDArray[np.bool_]
 
 
 def make_block(n: int, rows: int) -> Block:
-    """Return scratch arrays for arms with ``n`` coordinates and ``rows`` constraint rows."""
+    """Return uninitialised scratch arrays for arms with ``n`` coordinates and ``rows`` constraint rows."""
     return Block(
         np.empty((LANES, rows, ROW_SIZE)),
         np.empty((LANES, VECTORS, n)),
@@ -172,7 +199,10 @@ def _scratch(buffers: Buffers, block: Block, k: int) -> Buffers:
 def begin_steps(
     joints: Joints, dt: float, tau: Array, batch: BatchState, first: int, buffers: Buffers, block: Block
 ) -> None:
-    """Write the inputs of ``fixed_mode_motions`` for the arms from ``first`` on, under ``tau`` (arms, n)."""
+    """Write the inputs of ``fixed_mode_motions`` to ``block``, for the arms from ``first`` on, under ``tau`` (arms, n).
+
+    ``joints`` are those that all arms share, except for their friction.
+    """
     for k in range(tau.shape[0]):
         own, state = joints_of(joints, batch, first + k), state_of(batch, first + k)
         vectors, scratch = block.vectors[k], _scratch(buffers, block, k)
@@ -196,7 +226,9 @@ def end_steps(
 ) -> None:
     """Update the states of arms whose modes do not change, set their ``done`` flags and count their steps.
 
-    The other arms have to take the step one by one; so do all arms if ``together`` is False.
+    ``together`` is the result of ``fixed_mode_motions``, which wrote ``block.motions``. ``outcomes`` (arms, 3) are
+    status, failing coordinate and steps of the arms from ``first`` on. The other arms have to take the step one by one;
+    so do all arms if ``together`` is False.
     """
     for k in range(outcomes.shape[0]):
         motion = block.motions[k]

@@ -79,7 +79,7 @@ class SimulationError(RobotDynamicsError):
     Attributes
     ----------
     run
-        The completed control periods, a ``Run``.
+        The completed control periods, a ``Run``; its last sample is the state at the end of them.
     """
 
     def __init__(self, message: str, run: Run) -> None:
@@ -91,7 +91,10 @@ class SimulationError(RobotDynamicsError):
 
 
 def joined(runs: Sequence[Run], periods: int) -> Run:
-    """Concatenate the first ``periods`` control periods of batches along the batch axis."""
+    """Return the first ``periods`` control periods of batches, concatenated along the batch axis.
+
+    With a single run, which may be that of one plant, this cuts it off. The arrays are copies.
+    """
     arrays: dict[str, Any] = {}
     first = runs[0]
     made: dict[int, Any] = {}  # by id: exact measurements share the arrays of the motion
@@ -115,11 +118,21 @@ EXACT = Sensors()
 
 
 class Schedule(NamedTuple):
-    """Timing of a simulation in plant steps."""
+    """Timing of a simulation in plant steps.
 
-    periods: int  # number of control periods
-    steps: int  # steps in a control period
-    delay: int  # effort delay in steps
+    Attributes
+    ----------
+    periods
+        Number of control periods.
+    steps
+        Steps in a control period.
+    delay
+        Effort delay in steps.
+    """
+
+    periods: int
+    steps: int
+    delay: int
 
 
 def simulate(
@@ -185,7 +198,11 @@ def simulate(
 
 
 def schedule_of(duration: float, step_size: float, control_period: float | None, effort_delay: float) -> Schedule:
-    """Convert times (s) to steps of ``step_size`` (s); RobotDynamicsError if one is not a whole number of steps."""
+    """Return the times (s) ``duration``, ``control_period`` and ``effort_delay`` in steps of ``step_size`` (s).
+
+    None as control period is one step. Raises RobotDynamicsError if one is not a whole number of steps, or the duration
+    not one of control periods.
+    """
     period = step_size if control_period is None else control_period
     return Schedule(
         steps=_whole("control_period", period, "steps", step_size, 1),
@@ -201,7 +218,21 @@ def run_plant(
     measurement: Measurement,
     progress: bool = True,
 ) -> Run:
-    """Simulate a plant or a batch under a controller; errors as ``simulate``."""
+    """Simulate a plant or a batch, from its present state, under a controller; result and errors as for ``simulate``.
+
+    Parameters
+    ----------
+    plant
+        Plant or batch, which is advanced.
+    controller
+        As for ``simulate``; for a batch as for ``simulate_batch``.
+    schedule
+        Numbers of periods and steps.
+    measurement
+        Sensors that the controller reads, from ``Sensors.start``.
+    progress
+        True to show a progress bar in a terminal.
+    """
     periods, steps, delay = schedule
     shape = plant.position.shape
     ask = controller if callable(controller) else _open_loop(controller, shape, periods, plant.model.joint_names)

@@ -114,7 +114,7 @@ class SimulatedArm:
 
     @property
     def loops(self) -> dict[str, object]:
-        """Diagnostic values of the loops.
+        """Diagnostic values of the loops, by their texts in /diagnostics.
 
         For each loop the force (3,) of link a on link b, averaged over the last step, in root axes (N), and the gap
         (m).
@@ -127,7 +127,7 @@ class SimulatedArm:
         return values
 
     def warm_up(self) -> None:
-        """Compile the step or load it from the cache."""
+        """Compile the step or load it from the cache; the state is unchanged."""
         self._plant.warm_up()
 
     def reset(self) -> None:
@@ -145,7 +145,10 @@ class SimulatedArm:
         self._measure()
 
     def tune(self, settings: SimulationSettings) -> None:
-        """Apply settings that may change at run time; RobotDynamicsError for invalid ones, which change nothing."""
+        """Apply settings that may change at run time: model, sensors, pace and command timeout.
+
+        The others must be unchanged. Raises RobotDynamicsError for invalid ones, which change nothing.
+        """
         if settings.model is not self._settings.model:
             self._plant.change_model(settings.model)
         if settings.sensors != self._settings.sensors:

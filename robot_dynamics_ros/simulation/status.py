@@ -14,9 +14,9 @@ _TOO_SLOW = 0.95  # share of the requested pace
 class SimulationMode(str, Enum):
     """Mode of the simulation.
 
-    FAILED: a step failed; time is stopped until ~/reset. PAUSED: time is stopped. WAITING: in lockstep, the command
-    for the last state has not arrived. TIMED_OUT: the last command is older than command_timeout. BRAKED: time runs,
-    but no command has arrived yet.
+    RUNNING: time runs under commands. FAILED: a step failed; time is stopped until ~/reset. PAUSED: time is stopped.
+    WAITING: in lockstep, the command for the last state has not arrived. TIMED_OUT: the last command is older than
+    command_timeout. BRAKED: time runs, but no command has arrived yet.
     """
 
     RUNNING = "running"
@@ -55,10 +55,17 @@ class Counts:
 
 
 class SimulationReport:
-    """Status of a simulation, with its real-time factor since the last report."""
+    """Status of a simulation, with its real-time factor since the last report.
+
+    ``why`` is the reason of a mode for the message, or "". ``at`` is the stamp (ns) of the last joint_states, and
+    ``now`` (s) the time by a steady clock.
+    """
 
     def __init__(self, arm: SimulatedArm, settings: SimulationSettings, counts: Counts, now: float) -> None:
-        """Start at ``now`` (s) by a steady clock."""
+        """Start at ``now`` (s) by a steady clock.
+
+        ``arm`` and ``counts`` are read at each report. The pace and period are taken from ``settings``.
+        """
         self._arm, self._counts, self._period = arm, counts, settings.period
         self.begin(settings.real_time_factor, now)
 
@@ -77,7 +84,7 @@ class SimulationReport:
         return status
 
     def status(self, mode: SimulationMode, why: str, at: int) -> Status:
-        """Return the status: a mode, its reason, and the stamp (ns) of the last joint_states."""
+        """Return the status: level, message and values for /diagnostics, with the last measured real-time factor."""
         level, message = _LEVELS.get(mode, WARN), f"{mode.value}: {why}" if why else mode.value
         if mode is SimulationMode.RUNNING and self._measured < _TOO_SLOW * self._factor:
             level, message = WARN, f"running, slower than real_time_factor {self._factor:g}"

@@ -3,6 +3,10 @@
 The unconstrained motion keeps the friction mode of every constraint row. It includes the Coulomb torque of slipping
 rows, smooth friction (viscous and sigmoid) and the reaction of rows at rest. The friction problem then only corrects
 it where a row changes its mode.
+
+Arguments: ``joints``, ``state`` and ``buffers`` are the tuples Joints, State and Buffers of arrays, where the rows of
+``buffers.vectors`` are named. ``state`` is that before the step, ``dt`` the step size (s). A status is a constant of
+arrays.
 """
 
 from __future__ import annotations
@@ -57,7 +61,10 @@ _LARGEST_POSITION = 1e100  # rad or m: products in the mass matrix overflow beyo
 
 @kernel
 def row_product(directions: Array, k: int, vector: Array) -> float:
-    """Return E_k times ``vector`` (n,), which is vector[k] if the arm is separable."""
+    """Return E_k times ``vector`` (n,), for E in ``directions`` (K, n).
+
+    It is vector[k] if ``directions`` is (0, n), as for a separable arm.
+    """
     if directions.shape[0] == 0:
         return float(vector[k])
     total = 0.0
@@ -79,7 +86,10 @@ def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Arr
 
 @kernel
 def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
-    """Use the static friction bound for rows whose velocity changes sign within the step."""
+    """Use the static friction bound in ``buffers.rows`` for rows whose velocity changes sign within the step.
+
+    ``buffers`` have the unconstrained velocity.
+    """
     rows, directions, free = buffers.rows, joints.directions, buffers.vectors[UNCONSTRAINED_VELOCITY]
     for k in range(rows.shape[0]):
         before = row_product(directions, k, state.velocity)
@@ -94,7 +104,10 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
 
 @kernel
 def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
-    """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers."""
+    """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers.
+
+    ``tau`` (n,) is the motor torque, Nm or N; with the Coulomb torque it is the row DRIVE of ``buffers.vectors``.
+    """
     rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
     for k in range(rows.shape[0]):
@@ -125,7 +138,10 @@ def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers:
 
 @kernel
 def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffers) -> None:
-    """Write the torque less smooth friction at the velocity ``v`` (n,), and dt times the friction's slope."""
+    """Write DRIVE less smooth friction at the velocity ``v`` (n,) to FORCE, and dt times its slope to STIFFNESS.
+
+    All three are rows of ``buffers.vectors``. STIFFNESS is 0 if ``dt`` is 0, and for arms that are not separable.
+    """
     vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
         vectors[FORCE, j], vectors[STIFFNESS, j] = vectors[DRIVE, j], 0.0
@@ -143,7 +159,10 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
 
 @kernel
 def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
-    """Return the status of the accelerations in ``motion`` at position ``q`` (n,), and the failing coordinate or -1."""
+    """Return the status of the accelerations in ``motion[0]`` at position ``q`` (n,), and the failing coordinate or -1.
+
+    ``failed`` is the coordinate at which the mass matrix was found not to be positive definite, or -1.
+    """
     for j in range(q.shape[0]):
         if not abs(q[j]) < _LARGEST_POSITION:
             return NOT_FINITE, j
@@ -157,14 +176,17 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
 
 @kernel
 def add_reaction_impulse(buffers: Buffers, motion: Array, duration: float) -> None:
-    """Add the impulse of the rows at rest over ``duration`` (s)."""
+    """Add the impulse of the rows at rest, ``motion[1]`` times ``duration`` (s), to the row CONSTRAINT_IMPULSE."""
     for j in range(motion.shape[1]):
         buffers.vectors[CONSTRAINT_IMPULSE, j] += duration * motion[1, j]
 
 
 @kernel
 def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
-    """Integrate the acceleration over ``dt`` (s) by the semi-implicit Euler method."""
+    """Integrate the acceleration ``motion[0]`` over ``dt`` (s) by the semi-implicit Euler method.
+
+    Writes the rows UNCONSTRAINED_POSITION and UNCONSTRAINED_VELOCITY, and adds the reaction's impulse.
+    """
     add_reaction_impulse(buffers, motion, dt)
     vectors = buffers.vectors
     for j in range(motion.shape[1]):
@@ -174,7 +196,7 @@ def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) 
 
 @kernel
 def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tuple[int, int]:
-    """Return TOO_STIFF and the joint if smooth friction makes rk4 unstable, else OK and -1.
+    """Return TOO_STIFF and the joint if smooth friction makes rk4 unstable at the velocity ``v`` (n,), else OK and -1.
 
     rk4 is unstable if dt times an eigenvalue of M^-1 B exceeds 2.785. A diagonal element of dt B^1/2 M^-1 B^1/2 above
     it is sufficient for that, and is checked here. Only for separable arms; others fail with NOT_FINITE.
@@ -207,7 +229,10 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
 
 @kernel
 def exact_position(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
-    """Return the exact new position of row k if it is at a limit or remains stuck, else NaN."""
+    """Return the exact new position of row ``k`` if it is at a limit or remains stuck, else NaN.
+
+    ``rested`` is True if the row was at rest before the step, and ``y`` its position then (rad or m).
+    """
     state, rows, ranges = buffers.modes[k], buffers.rows, joints.ranges
     if state == STUCK and rested:
         return y
@@ -221,7 +246,11 @@ def exact_position(joints: Joints, buffers: Buffers, k: int, rested: bool, y: fl
 
 @kernel
 def update_state(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
-    """Copy position, velocity, impulse and modes from the buffers to ``state`` if they are finite."""
+    """Copy position, velocity, impulse and modes from the buffers to ``state`` if they are finite.
+
+    ``solves`` and ``error`` (linear systems solved, residual) are passed on in the Outcome. Its status is OK,
+    NOT_FINITE or NOT_POSITIVE_DEFINITE.
+    """
     vectors = buffers.vectors
     for j in range(vectors.shape[1]):
         if not (math.isfinite(vectors[POSITION, j]) and math.isfinite(vectors[VELOCITY, j])):

@@ -19,7 +19,17 @@ from robot_dynamics_ros.simulation.separable import LANES, Block
 
 
 class Steps(NamedTuple):
-    """Compiled ``plant_step`` and ``advance_each`` of ``integrators`` for an arm."""
+    """Compiled step functions for an arm.
+
+    Attributes
+    ----------
+    arm
+        The arm, with the kind that selects its overloads.
+    plant_step
+        ``integrators.plant_step`` without its first argument.
+    advance
+        Function with the arguments of ``steps.advance``.
+    """
 
     arm: Arm
     plant_step: Callable[..., Any]
@@ -28,7 +38,7 @@ class Steps(NamedTuple):
 
 @kernel
 def separable_step(*arrays: Any) -> int:
-    """Run ``plant_step`` for a separable arm."""
+    """Run ``integrators.plant_step`` for a separable arm; ``arrays`` are its arguments after ``kind``."""
     return plant_step(Separable(), *arrays)
 
 
@@ -46,7 +56,11 @@ def advance(
     next_modes: IntArray,
     block: Block,
 ) -> None:
-    """Run ``advance_each`` for a batch; only customised arms use ``block``."""
+    """Run ``count`` steps of ``dt`` (s) for each arm of a batch by ``integrators.advance_each``.
+
+    ``tau`` is (arms, n); ``wrenches`` (bodies, 6) or (0, 6) act on each arm; ``outcomes`` (arms, 3) is as there.
+    ``scratch`` and ``next_modes`` (K,) are the buffers, see arrays.buffers_in. Only customised arms use ``block``.
+    """
     buffers = buffers_in(scratch, next_modes, arm.robot, tau.shape[1])
     advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes, buffers)
 
@@ -99,7 +113,7 @@ def advance(arm, integrator, dt, count, tau, wrenches, batch, outcomes, scratch,
 
 
 def steps_for(model: RobotModel, arm: Arm) -> Steps:
-    """Return the step functions for a robot.
+    """Return the step functions for a robot, of which ``arm`` has the arrays (arrays.make_arm).
 
     Those of a customised separable arm use its generated forward dynamics in steps without external wrenches.
     """

@@ -15,6 +15,11 @@ fallback is a primal active-set method, which changes one joint at a time and te
 
 The unconstrained velocity may already contain an initial impulse, that of the last step's modes. If no mode changes,
 the unconstrained velocity is then the solution, without rounding errors.
+
+Arguments: ``joints`` (n, ROW_SIZE) has one row for each joint, or constraint row, with the columns UNCONSTRAINED to
+AT_REST. The caller fills the problem, UNCONSTRAINED to UPPER; the others are results. ``modes`` (n,) are AT_LOWER,
+BACKWARD, STUCK, FORWARD or AT_UPPER. ``matrix`` is A (n, n), positive definite, with both triangles. ``factor`` (n, n)
+and ``change`` (n,) are scratch. Velocities are in rad/s or m/s, impulses in Nm s or N s.
 """
 
 from __future__ import annotations
@@ -57,13 +62,13 @@ _MAX_DESCENT = 100  # solves per joint; about three are usual
 
 @kernel
 def slips(mode: int) -> bool:
-    """True if a joint slips in this mode."""
+    """Return True if a joint slips in this mode: FORWARD or BACKWARD."""
     return mode == FORWARD or mode == BACKWARD
 
 
 @kernel
 def slip_impulse(joints: Array, j: int, mode: int) -> float:
-    """Return lambda of joint j in a slipping mode; 0 in other modes."""
+    """Return the friction impulse lambda of joint j (Nm s or N s) in a slipping mode; 0 in other modes."""
     if mode == FORWARD:
         return float(-joints[j, BOUND_FORWARD])
     return float(joints[j, BOUND_BACKWARD]) if mode == BACKWARD else 0.0
@@ -71,7 +76,7 @@ def slip_impulse(joints: Array, j: int, mode: int) -> float:
 
 @kernel
 def target_velocity(joints: Array, j: int, mode: int) -> float:
-    """Return the velocity of joint j in a mode that is stuck or at a limit."""
+    """Return the velocity of joint j (rad/s or m/s) in a mode that is stuck or at a limit."""
     if mode == AT_LOWER:
         return float(joints[j, LOWER])
     return float(joints[j, UPPER]) if mode == AT_UPPER else 0.0
@@ -79,7 +84,7 @@ def target_velocity(joints: Array, j: int, mode: int) -> float:
 
 @kernel
 def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
-    """Replace modes that do not exist in this step, and set FRICTIONLESS."""
+    """Replace those of ``modes`` (n,) that do not exist in this step, and set FRICTIONLESS."""
     for j in range(modes.shape[0]):
         state, lower, upper = modes[j], joints[j, LOWER], joints[j, UPPER]
         friction_bound = joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
@@ -97,7 +102,11 @@ def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
 
 @kernel
 def label_modes(joints: Array, modes: IntArray) -> None:
-    """Set the reported mode of joints at rest against a limit and of frictionless joints."""
+    """Set the reported mode in ``modes`` of joints at rest against a limit and of frictionless joints.
+
+    ``joints`` has the solution. A joint at rest whose limit carries an impulse is AT_LOWER or AT_UPPER; a frictionless
+    one is FORWARD or BACKWARD, by its velocity.
+    """
     for j in range(modes.shape[0]):
         impulse = joints[j, IMPULSE]
         if modes[j] == STUCK:
@@ -183,9 +192,9 @@ def _next_mode(joints: Array, j: int, state: int) -> int:
 
 @kernel
 def modes_unchanged(joints: Array, modes: IntArray) -> bool:
-    """True if no friction mode changes; velocity and impulse are then those of the unconstrained motion.
+    """Return True if no friction mode changes; velocity and impulse are then those of the unconstrained motion.
 
-    Call ``replace_invalid_modes`` first.
+    Writes VELOCITY, IMPULSE and NOISE. Call ``replace_invalid_modes`` first.
     """
     for j in range(modes.shape[0]):
         state, impulse, velocity = modes[j], joints[j, INITIAL_IMPULSE], joints[j, UNCONSTRAINED]
@@ -224,11 +233,12 @@ def _excess(joints: Array, j: int, state: int) -> float:
 
 @allocating_kernel
 def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> int:
-    """Solve the problem by the primal active-set method from rest; return the linear systems solved.
+    """Solve the problem by the primal active-set method from rest; return the number of linear systems solved.
 
     Nocedal and Wright, Numerical Optimization, algorithm 16.3: a step goes towards the solution of the current modes up
     to the first blocking joint, which is then fixed. At that solution the joint with the largest decrease of the
-    objective is released. The objective decreases in each step, so that no set of modes repeats.
+    objective is released. The objective decreases in each step, so that no set of modes repeats. Writes the solution to
+    ``joints`` and ``modes``.
     """
     n = modes.shape[0]
     modes[:] = STUCK
@@ -271,7 +281,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
 
 @kernel
 def residual(matrix: Array, joints: Array) -> float:
-    """Return the residual of the optimality conditions, a velocity; 0 at the solution.
+    """Return the residual of the optimality conditions at the velocities in ``joints``, a velocity; 0 at the solution.
 
     Largest |v_j - prox(v_j - lambda_j / A_jj)|, with lambda = initial impulse + A (v - v_free) and prox the proximal
     map of the joint's friction and limits: soft thresholding by dt tau / A_jj, then clipping.
@@ -289,7 +299,11 @@ def residual(matrix: Array, joints: Array) -> float:
 
 @kernel
 def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
-    """Return the proximal map of joint j: soft thresholding by ``own`` times the friction bound, then clipping."""
+    """Return the proximal map of ``velocity`` for joint j.
+
+    This is soft thresholding by ``own`` times its friction bound, then clipping to its velocity limits. ``own`` (1 /
+    inertia) converts an impulse to a velocity.
+    """
     if velocity > own * joints[j, BOUND_FORWARD]:
         return float(min(velocity - own * joints[j, BOUND_FORWARD], joints[j, UPPER]))
     if velocity < -own * joints[j, BOUND_BACKWARD]:
@@ -299,12 +313,10 @@ def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
 
 @kernel
 def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> tuple[int, float]:
-    """Solve the friction problem: write velocity and impulse to ``joints`` and update ``modes`` (n,).
+    """Solve the friction problem: write velocity and impulse to ``joints`` and update ``modes``, the initial guess.
 
-    The velocity of joints that stick is exactly 0. ``matrix`` A (n, n) is positive definite, with both triangles;
-    ``joints`` (n, ROW_SIZE) has the columns above; ``modes`` is the initial guess; ``factor`` (n, n) and ``change``
-    (n,) are scratch. Returns the number of linear systems solved, 0 if the unconstrained motion is the solution, and
-    the residual of the optimality conditions, a velocity.
+    The velocity of joints that stick is exactly 0. Returns the number of linear systems solved, 0 if the unconstrained
+    motion is the solution, and the residual of the optimality conditions, a velocity.
     """
     replace_invalid_modes(joints, modes)
     if modes_unchanged(joints, modes):

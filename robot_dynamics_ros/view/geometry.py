@@ -31,7 +31,7 @@ _RAMP = (0.0, 0.5, 0.8, 1.0)
 _RAMP_COLOURS = ((27, 127, 156), (63, 145, 66), (240, 160, 30), (214, 49, 49))
 GREY: Colour = (200, 203, 208)
 _DARK: Colour = (89, 94, 102)
-_BOX_COLOUR: Colour = (106, 93, 158)
+BOX_COLOUR: Colour = (106, 93, 158)
 _LINK, _JOINT = 0.025, 0.045  # radii of bars relative to the reach
 _NAMED = 3  # maximum number of files in a note
 
@@ -74,7 +74,7 @@ def _profile(share: float, whole: float, head: float, thickness: float) -> tuple
     length = abs(share) * whole
     neck = length - min(head, length)
     places = np.concatenate([[0.0], np.linspace(0.0, neck, _ALONG), [neck, length]])
-    radii = np.full(_RINGS, thickness if share else 0.0)
+    radii = np.full(_RINGS, thickness * min(1.0, length / head))  # a short arrow is a small head, not a disc
     radii[[0, -1]] = 0.0
     radii[-2] *= _HEAD_WIDTH
     return places * np.sign(share), radii
@@ -230,7 +230,10 @@ def _rgb(rgba: NDArray[Any]) -> Colour:
 
 
 def _shape(link: str, mesh: Any, colour: Colour) -> Shape:
-    smooth = mesh.smooth_shaded  # edges stay sharp
+    import trimesh
+
+    # Edges stay sharp. Only the surface is passed on, because a texture would be copied for each smooth part.
+    smooth = trimesh.Trimesh(mesh.vertices, mesh.faces).smooth_shaded
     return Shape(link, np.asarray(smooth.vertices, dtype=np.float64), np.asarray(smooth.faces, dtype=np.int64), colour)
 
 
@@ -275,7 +278,7 @@ def inertia_boxes(model: RobotModel) -> list[Shape]:
         sides = np.sqrt(np.maximum(6.0 / link.mass * (moments.sum() - 2.0 * moments), 1e-8))
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = axes * np.sign(np.linalg.det(axes)), link.com
-        shapes.append(_shape(name, trimesh.creation.box(sides, transform=frame @ pose), _BOX_COLOUR))
+        shapes.append(_shape(name, trimesh.creation.box(sides, transform=frame @ pose), BOX_COLOUR))
     return shapes
 
 

@@ -32,6 +32,7 @@ class SceneState:
     qdd: Array  # acceleration (n,)
     torque: Array  # displayed torque (n,), NaN for unknown ones
     desired: Array | None = None  # desired position (n,)
+    torque_kind: str = "torque"  # source of the torque
 
 
 class LiveArm:
@@ -70,8 +71,8 @@ class LiveArm:
         """Return the time (s) since the last joint states; infinity without any."""
         return now - self._received
 
-    def scene_state(self, now: float) -> tuple[SceneState, str] | None:
-        """Return the state to display and the kind of its torque; None before the first joint states.
+    def scene_state(self, now: float) -> SceneState | None:
+        """Return the state to display; None before the first joint states.
 
         The torque is the measured one, else the commanded one, else unknown. Commands older than a second are ignored.
         """
@@ -84,7 +85,7 @@ class LiveArm:
             torque, kind = self._commanded, "commanded effort"
         if torque is None:
             torque = np.full_like(q, np.nan)
-        return SceneState(q, qd, qdd, torque, self._desired if commanded else None), kind
+        return SceneState(q, qd, qdd, torque, self._desired if commanded else None, kind)
 
 
 def _low_pass(last: Array, new: Array, passed: float) -> Array:
@@ -131,6 +132,14 @@ class MotionRecording:
         """Time (s) from the first joint states to the last."""
         return float(self.q.time[-1])
 
+    @property
+    def start(self) -> float:
+        """Time (s) at which the desired position first changes; 0 if it does not, or is not recorded."""
+        if self.desired is None:
+            return 0.0
+        moved = np.flatnonzero((self.desired.rows != self.desired.rows[0]).any(axis=1))
+        return max(0.0, float(self.desired.time[moved[0]])) if len(moved) else 0.0
+
     def scene_state(self, model: RobotModel, time: float) -> SceneState:
         """Return the interpolated state at ``time`` (s) after the first joint states."""
         q = self.q.at(time)
@@ -140,7 +149,8 @@ class MotionRecording:
             torque = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
         else:
             torque = self.torque.at(time)
-        return SceneState(q, qd, qdd, torque, None if self.desired is None else self.desired.at(time))
+        desired = None if self.desired is None else self.desired.at(time)
+        return SceneState(q, qd, qdd, torque, desired, self.torque_kind)
 
 
 def read_motion(
@@ -168,7 +178,7 @@ def read_motion(
         if torque is None:
             torque, kind = _track(times, start, command.effort), "commanded effort"
     if torque is None:
-        kind = "the model's torque"
+        kind = "computed from the motion"
     return MotionRecording(q, qd, desired, torque, kind), notes
 
 
@@ -204,7 +214,7 @@ def _track(times: NDArray[np.int64], start: int, rows: Array) -> Track | None:
 
 @dataclass
 class Clock:
-    """Time (s) of a recording during playback, which restarts at 0 after ``duration``.
+    """Time (s) of a recording during playback; at ``duration`` it starts again, or stops without ``repeat``.
 
     ``speed`` is the playback rate.
     """
@@ -213,6 +223,12 @@ class Clock:
     time: float = 0.0
     playing: bool = False
     speed: float = 1.0
+    repeat: bool = True
+
+    def play(self) -> None:
+        """Start playback; from the beginning if the time is at the end."""
+        self.time = 0.0 if self.time >= self.duration else self.time
+        self.playing = True
 
     def advance(self, seconds: float) -> bool:
         """Advance by real time (s); return True if the recording's time has changed."""
@@ -220,5 +236,6 @@ class Clock:
             return False
         self.time += self.speed * seconds
         if self.time >= self.duration:
-            self.time = 0.0
+            self.time = 0.0 if self.repeat else self.duration
+            self.playing = self.repeat
         return True

@@ -1,9 +1,9 @@
-"""Scene of the view: the robot in viser, the camera, and the model quantities that they need."""
+"""Scene of the view: the robot in viser, and the model quantities that it needs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,24 +31,23 @@ from robot_dynamics_ros.view.motion import SceneState
 if TYPE_CHECKING:
     from viser import FrameHandle, MeshHandle, SceneNodeHandle, ViserServer
 
-FIELD_OF_VIEW = np.radians(35.0)  # vertical
-_FROM = np.array([0.78, -1.0, 0.42])
-_MARGIN = 1.1
-
 _POSES = 200
 _HALF_TURN, _HALF_STROKE = np.pi, 0.25  # half range of joints without limits: rad, m
 _STANDARD_GRAVITY = 9.80665
 _WEIGHT_IN_REACHES = 0.22  # length, relative to the reach, of a force equal to the weight of all moving bodies
 
-_GHOST: Colour = (30, 136, 229)
-_FORCE: Colour = (120, 94, 190)
-_CENTRE: Colour = (31, 41, 51)
+GHOST: Colour = (30, 136, 229)
+FORCE: Colour = (120, 94, 190)
+CENTRE: Colour = (31, 41, 51)
 _RING_COLOUR: Colour = (120, 126, 135)
 _STALE: Colour = (150, 150, 150)
 _SHRUNK = 0.002  # inward offset of the desired arm, relative to the reach
 _ARC_RADIUS, _SHAFT_RADIUS = 0.11, 0.008  # torque arrows, relative to the reach
+STROKE = 3.0 * _ARC_RADIUS
+"""Length of the arrow for the whole torque of a prismatic joint, relative to the reach."""
 LAYERS = {
-    "ghost": ("desired arm", True),
+    "arm": ("robot", True),
+    "ghost": ("desired position", True),
     "torques": ("joint torques", True),
     "labels": ("labels", False),
     "reactions": ("joint forces", True),
@@ -59,10 +58,15 @@ LAYERS = {
 
 
 def position_range(model: RobotModel) -> tuple[Array, Array]:
-    """Return lower and upper positions (n,) of the sliders: the limits, else +-pi rad or +-0.25 m."""
+    """Return lower and upper positions (n,) of the sliders: the limits, else +-pi rad or +-0.25 m.
+
+    Equal limits count as none, because exporters write 0 and 0 for limits that are not set.
+    """
     prismatic = np.array([name in model.prismatic_joints for name in model.joint_names])
     half = np.where(prismatic, _HALF_STROKE, _HALF_TURN)
-    lower, upper = model.position_lower, model.position_upper
+    apart = model.position_lower < model.position_upper
+    lower = np.where(apart, model.position_lower, -np.inf)
+    upper = np.where(apart, model.position_upper, np.inf)
     least = np.where(np.isfinite(upper), upper - 2.0 * half, -half)
     most = np.where(np.isfinite(lower), lower + 2.0 * half, half)
     return np.where(np.isfinite(lower), lower, least), np.where(np.isfinite(upper), upper, most)
@@ -112,24 +116,38 @@ def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
     return first_moment / masses.sum() if masses.sum() > 0.0 else first_moment
 
 
+def force_scale(model: RobotModel, reach: float) -> float:
+    """Return the length of force arrows (m/N): 0.22 ``reach`` (m) for the weight of all moving bodies; 0 without mass.
+
+    The weight is that at standard gravity.
+    """
+    mass = float(model.inertial_parameters[: PARAMETERS * len(model.moving_joints) : PARAMETERS].sum())
+    return _WEIGHT_IN_REACHES * reach / (mass * _STANDARD_GRAVITY) if mass > 0.0 else 0.0
+
+
 def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array:
     """Return start and end points (k, 2, 3), in the root frame, of the force of ``joint_reactions`` at each joint.
 
-    A force equal to the weight of all moving bodies, at standard gravity, is 0.22 ``reach`` (m) long.
+    Their lengths are those of ``force_scale``.
     """
     forces = model.joint_reactions(state.q, state.qd, state.qdd)[:, :3]
-    mass = float(model.inertial_parameters[: PARAMETERS * len(forces) : PARAMETERS].sum())
-    length = _WEIGHT_IN_REACHES * reach / (mass * _STANDARD_GRAVITY) if mass > 0.0 else 0.0
-    poses = link_poses(model, state.q, model.moving_links)
+    poses, scale = link_poses(model, state.q, model.moving_links), force_scale(model, reach)
     begin = poses[:, :3, 3]
-    return np.stack([begin, begin + length * np.einsum("kij,kj->ki", poses[:, :3, :3], forces)], axis=1)
+    return np.stack([begin, begin + scale * np.einsum("kij,kj->ki", poses[:, :3, :3], forces)], axis=1)
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return the names without their common prefix that ends with an underscore: panda_joint1 gives joint1."""
-    common = os.path.commonprefix(list(names)) if len(names) > 1 else ""
-    begin = common.rfind("_") + 1
-    return [name[begin:] for name in names]
+    """Return the names without the prefix and the suffix that all have: left_elbow_joint, left_wrist_joint give elbow.
+
+    Only whole words, which end or begin at an underscore, are left out, and no name becomes empty.
+    """
+    if len(names) < 2:
+        return list(names)
+    begin = os.path.commonprefix(list(names)).rfind("_") + 1
+    rest = [name[begin:] for name in names]
+    common = os.path.commonprefix([name[::-1] for name in rest])[::-1]
+    suffix = common[common.find("_") :] if "_" in common else ""
+    return [name.removesuffix(suffix) for name in rest] if all(name != suffix for name in rest) else rest
 
 
 def torque_texts(model: RobotModel, torque: Array) -> list[str]:
@@ -145,100 +163,65 @@ def fixed(value: float, digits: int) -> str:
     return f"{round(float(value), digits) + 0.0:.{digits}f}"
 
 
-def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], reach: float) -> Array:
-    """Return corners (m, 3), in the root frame, of the bounding boxes of shapes and arrows at all ``poses`` (n,)."""
-    boxes = []
-    for shape in shapes:
-        ranges = zip(shape.vertices.min(axis=0), shape.vertices.max(axis=0), strict=True)
-        box = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, 3)
-        boxes.append((model.link_names.index(shape.link), box))
-    points = [np.zeros((1, 3))]
-    for q in poses:
-        links = link_poses(model, q)
-        points.append(reaction_arrows(model, SceneState(q, *np.zeros((3, model.n))), reach)[:, 1])
-        points += [box @ links[i, :3, :3].T + links[i, :3, 3] for i, box in boxes]
-    return np.concatenate(points)
-
-
-def viewpoint(points: Array) -> tuple[Array, Array]:
-    """Return position (3,) and target (3,) of a camera for which the points (m, 3) fill the height of the image."""
-    backward = _FROM / np.linalg.norm(_FROM)
-    right = np.cross((0.0, 0.0, 1.0), backward)
-    right /= np.linalg.norm(right)
-    up = np.cross(backward, right)
-    across, high, near = (points @ axis for axis in (right, up, backward))
-    centre = 0.5 * (across.min() + across.max()) * right + 0.5 * (high.min() + high.max()) * up
-    half = np.tan(0.5 * FIELD_OF_VIEW)
-    needed = [np.abs(values - centre @ axis) / half + near for values, axis in ((across, right), (high, up))]
-    depth = float(near.mean())
-    distance = depth + _MARGIN * (float(np.max(needed)) - depth)
-    return centre + distance * backward, centre + depth * backward
-
-
 class Scene:
-    """Nodes of viser's scene: the arm, the desired arm, torques, joint forces and the centre of mass."""
+    """Nodes of viser's scene for one robot: the arm, the desired arm, torques, joint forces and the centre of mass."""
 
     def __init__(
-        self, server: ViserServer, model: RobotModel, shapes: Sequence[Shape], reach: float, ground: float
+        self,
+        server: ViserServer,
+        model: RobotModel,
+        shapes: Sequence[Shape],
+        reach: float,
+        root: str = "/robot",
+        offset: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Add all nodes; ``reach`` (m) scales arrows and ground, ``ground`` (m) is the height of the ground."""
-        self._server, self._model, self._reach = server, model, reach
+        """Add all nodes below the node ``root``, which is at ``offset`` (m); ``reach`` (m) scales the arrows."""
+        self._server, self._model, self._reach, self._root = server, model, reach, root
         scene = server.scene
+        scene.add_frame(root, show_axes=False, position=np.asarray(offset))
         self.layers = {
-            name: scene.add_frame(f"/{name}", show_axes=False, visible=shown) for name, (_, shown) in LAYERS.items()
+            name: scene.add_frame(f"{root}/{name}", show_axes=False, visible=shown)
+            for name, (_, shown) in LAYERS.items()
         }
-        scene.add_frame("/arm", show_axes=False)
-        self._links = self._frames("/arm")
-        self._ghost = scene.add_frame("/ghost/desired", show_axes=False)
-        self._ghost_links = self._frames("/ghost/desired")
-        self._surfaces = [(self._mesh("/arm", k, shape), shape.colour) for k, shape in enumerate(shapes)]
+        self._links = self._frames("arm")
+        self._ghost = scene.add_frame(f"{root}/ghost/desired", show_axes=False)
+        self._ghost_links = self._frames("ghost/desired")
+        self._surfaces = [(self._mesh("arm", k, shape), shape.colour) for k, shape in enumerate(shapes)]
         for k, shape in enumerate(shapes):
             if model.link_frames[shape.link].body != BASE:
-                self._mesh("/ghost/desired", k, shrunk(shape, _SHRUNK * reach), ghost=True)
-        self._inertias = self._frames("/inertias")
+                self._mesh("ghost/desired", k, shrunk(shape, _SHRUNK * reach), ghost=True)
+        self._inertias = self._frames("inertias")
         for k, shape in enumerate(inertia_boxes(model)):
-            self._mesh("/inertias", k, shape)
+            self._mesh("inertias", k, shape)
         self._add_torques()
         self._forces = scene.add_arrows(
-            "/reactions/forces",
+            f"{root}/reactions/forces",
             np.zeros((len(model.moving_joints), 2, 3), dtype=np.float32),
-            _FORCE,
+            FORCE,
             shaft_radius=0.006 * reach,
             head_radius=0.016 * reach,
             head_length=0.04 * reach,
         )
-        self._sphere = scene.add_icosphere("/centre/sphere", radius=0.02 * reach, color=_CENTRE)
-        scene.add_grid(
-            "/ground",
-            4.0 * reach,
-            4.0 * reach,
-            cell_size=0.1,
-            cell_color=(228, 230, 233),
-            section_size=0.5,
-            section_color=(196, 200, 206),
-            fade_distance=12.0 * reach,
-            shadow_opacity=0.2,
-            position=(0.0, 0.0, ground),
-        )
+        self._sphere = scene.add_icosphere(f"{root}/centre/sphere", radius=0.02 * reach, color=CENTRE)
 
     def _frames(self, layer: str) -> list[FrameHandle]:
         add = self._server.scene.add_frame
-        return [add(f"{layer}/{i}", show_axes=False) for i in range(len(self._model.link_names))]
+        return [add(f"{self._root}/{layer}/{i}", show_axes=False) for i in range(len(self._model.link_names))]
 
     def _mesh(self, layer: str, k: int, shape: Shape, ghost: bool = False) -> MeshHandle:
         return self._server.scene.add_mesh_simple(
-            f"{layer}/{self._model.link_names.index(shape.link)}/shape{k}",
+            f"{self._root}/{layer}/{self._model.link_names.index(shape.link)}/shape{k}",
             shape.vertices.astype(np.float32),
             shape.faces.astype(np.uint32),
-            color=_GHOST if ghost else shape.colour,
-            opacity=0.35 if ghost else 0.6 if layer == "/inertias" else None,
+            color=GHOST if ghost else shape.colour,
+            opacity=0.35 if ghost else 0.6 if layer == "inertias" else None,
             cast_shadow=not ghost,
-            side="double" if layer == "/arm" else "front",
+            side="double" if layer == "arm" else "front",
         )
 
     def _add_torques(self) -> None:
         """Add an arrow and a label for each independent joint that moves a body, and a ring if it is revolute."""
-        model, scene = self._model, self._server.scene
+        model, scene, root = self._model, self._server.scene, self._root
         self._driven = [j for j, name in enumerate(model.joint_names) if name in model.moving_joints]
         bodies = [model.moving_joints.index(model.joint_names[j]) for j in self._driven]
         self._carriers = [model.link_names.index(model.moving_links[body]) for body in bodies]
@@ -247,19 +230,19 @@ class Scene:
         faces = FACES.astype(np.uint32)
         nothing = turning_arrow(0.0, 1.0, 1.0).astype(np.float32)
         self._arrows = [
-            scene.add_mesh_simple(f"/torques/{j}", nothing, faces, side="double", cast_shadow=False)
+            scene.add_mesh_simple(f"{root}/torques/{j}", nothing, faces, side="double", cast_shadow=False)
             for j in self._driven
         ]
         circle = ring(_ARC_RADIUS * self._reach, 0.2 * _SHAFT_RADIUS * self._reach).astype(np.float32)
         self._rings = [
             scene.add_mesh_simple(
-                f"/torques/ring{j}", circle, faces, color=_RING_COLOUR, opacity=0.35, cast_shadow=False
+                f"{root}/torques/ring{j}", circle, faces, color=_RING_COLOUR, opacity=0.35, cast_shadow=False
             )
             for j, prismatic in zip(self._driven, self._prismatic, strict=True)
             if not prismatic
         ]
         self._labels = [
-            scene.add_label(f"/labels/{j}", "", font_screen_scale=0.9, anchor="center-left") for j in self._driven
+            scene.add_label(f"{root}/labels/{j}", "", font_screen_scale=0.9, anchor="center-left") for j in self._driven
         ]
 
     def show(self, state: SceneState, shares: Array) -> None:
@@ -288,7 +271,7 @@ class Scene:
         for arrow, label, j, prismatic, pose in joints:
             share = float(shares[j])
             if prismatic:
-                vertices = straight_arrow(share, 3.0 * radius, thickness)
+                vertices = straight_arrow(share, STROKE * self._reach, thickness)
             else:
                 vertices = turning_arrow(share, radius, thickness)
             arrow.vertices = vertices.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Joint motion out of bags, and what is left out of it; rosbags serializes the messages."""
+"""Joint motion from bags, and messages that are left out; rosbags serializes the messages."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 def bag(folder: Path, *data: bytes) -> Path:
-    """A bag of joint states that arrived a nanosecond apart."""
+    """Record joint states that arrive a nanosecond apart."""
     return record(folder / "bag", [Message(TOPIC, JOINT_STATE, START + k, raw) for k, raw in enumerate(data)])
 
 
@@ -33,7 +33,7 @@ def read(path: Path, **options: Any) -> JointSeries:
 
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
-def test_series_are_what_was_written(plugin: StoragePlugin, tmp_path: Path) -> None:
+def test_series_are_read_as_written(plugin: StoragePlugin, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     q, qd, tau = rng.normal(size=(3, 2500, 2))
     stamps = START + 2_000_000 * np.arange(2500)
@@ -54,8 +54,8 @@ def test_series_are_what_was_written(plugin: StoragePlugin, tmp_path: Path) -> N
     np.testing.assert_array_equal(y.position, [[1.0]])
 
 
-def test_empty_fields_are_nan_and_nan_stays(tmp_path: Path) -> None:
-    """Each of the eight shapes a message may have; two of them are of the same length."""
+def test_empty_fields_are_nan(tmp_path: Path) -> None:
+    """All combinations of empty fields; some of the messages have the same length."""
     shapes = [[k & 1, k & 2, k & 4] for k in range(8)]
     fields = [[[10.0 * k + j, np.nan] if shape[j] else [] for j in range(3)] for k, shape in enumerate(shapes)]
     series = read(bag(tmp_path, *(joint_state(START, ("a", "b"), *three) for three in fields)))
@@ -64,14 +64,14 @@ def test_empty_fields_are_nan_and_nan_stays(tmp_path: Path) -> None:
         np.testing.assert_array_equal(table, expected)
 
 
-def test_time_is_that_of_the_message_and_order_that_of_arrival(tmp_path: Path) -> None:
+def test_times_are_stamps_in_order_of_arrival(tmp_path: Path) -> None:
     series = read(bag(tmp_path, *(joint_state(START + t, position=[t, t]) for t in (500, 0, 0, -(10**9)))))
     np.testing.assert_array_equal(series.stamps - START, [500, 0, 0, -(10**9)])
     np.testing.assert_array_equal(series.received - START, [0, 1, 2, 3])
     np.testing.assert_array_equal(series.position[:, 0], [500, 0, 0, -(10**9)])
 
 
-def test_an_order_of_joints_that_changes(tmp_path: Path) -> None:
+def test_messages_may_differ_in_joint_order(tmp_path: Path) -> None:
     rows = (("a", "b"), [1, 2]), (("b", "a"), [3, 4]), (("b", "x", "a"), [5, 0, 6]), (("a", "b"), [7, 8])
     messages = [joint_state(START, names, *(np.array(row) * f for f in (1, 10, 100))) for names, row in rows]
     series = read(bag(tmp_path, *messages))
@@ -88,7 +88,7 @@ def test_joints_are_chosen_by_name(tmp_path: Path) -> None:
         series = read(path, joint_names=names)
         np.testing.assert_array_equal(series.stamps - START, np.arange(first, 2000, 2))
         np.testing.assert_array_equal(series.position, np.outer(np.arange(first, 2000, 2), factors))
-    with pytest.raises(BagError, match=r"/joint_states: .* x, y; there are a, b, f"):
+    with pytest.raises(BagError, match=r"/joint_states: .*\bx, y\b.*\ba, b, f\b"):
         read(path, joint_names=["x", "y"])
 
 
@@ -99,16 +99,16 @@ TRUNCATED = [WHOLE[:k] for k in range(1, len(WHOLE))]
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ([joint_state(START, ("a",), [3])] * 2, "2 messages lack b"),
-        ([*TRUNCATED, b"\xff" * 100, b"\0\1\0\0" + b"\xff" * 100], f"{len(TRUNCATED) + 2} messages .*JointState"),
-        ([joint_state(START, position=[1, 2, 3])], "1 messages .*in position"),
-        ([joint_state(START, ("a", "a"))], "1 messages .*twice"),
+        ([joint_state(START, ("a",), [3])] * 2, r"2 .*\bb\b"),
+        ([*TRUNCATED, b"\xff" * 100, b"\0\1\0\0" + b"\xff" * 100], f"{len(TRUNCATED) + 2} .*JointState"),
+        ([joint_state(START, position=[1, 2, 3])], "1 .*position"),
+        ([joint_state(START, ("a", "a"))], "1 "),
     ],
-    ids=["joint is missing", "bytes", "numbers", "names"],
+    ids=["missing joint", "truncated", "excess values", "duplicate joint"],
 )
-def test_messages_that_cannot_be_used_are_counted(bad: list[bytes], reason: str, tmp_path: Path) -> None:
-    with pytest.warns(BagWarning, match=rf"/joint_states: {reason}.* 2 are used") as reported:
-        series = read(bag(tmp_path, WHOLE, *bad, WHOLE + bytes(4)))  # what follows the numbers is padding
+def test_unusable_messages_are_counted(bad: list[bytes], reason: str, tmp_path: Path) -> None:
+    with pytest.warns(BagWarning, match=rf"/joint_states: {reason}.*\b2 .*Cure: ") as reported:
+        series = read(bag(tmp_path, WHOLE, *bad, WHOLE + bytes(4)))  # with trailing padding
     assert len(reported) == 1
     np.testing.assert_array_equal(series.effort, [[5, 6], [5, 6]])
     (tmp_path / "alone").mkdir()
@@ -123,7 +123,7 @@ def test_either_byte_order(tmp_path: Path) -> None:
     np.testing.assert_array_equal(series.velocity, [[3, 4]] * 3)
 
 
-def test_a_frame_that_is_never_the_same(tmp_path: Path) -> None:
+def test_messages_may_differ_in_frame_id(tmp_path: Path) -> None:
     series = read(bag(tmp_path, *(joint_state(START + k, position=[k, -k], frame="f" * k) for k in range(300))))
     np.testing.assert_array_equal(series.position, np.outer(np.arange(300), [1, -1]))
     np.testing.assert_array_equal(series.stamps - START, np.arange(300))
@@ -147,17 +147,17 @@ def test_joints_are_renamed_by_name_or_prefix(rename: dict[str, str], names: tup
         assert (series.joint_names, series.position.tolist()) == (names[::order], [[1, 2][::order]])
 
 
-def test_columns_in_another_order(tmp_path: Path) -> None:
+def test_series_in_another_joint_order(tmp_path: Path) -> None:
     series = read(bag(tmp_path, joint_state(START, ("a", "b", "c"), [1, 2, 3], [4, 5, 6], [7, 8, 9])))
     other = series.in_order(["c", "a"])
     assert other.joint_names == ("c", "a")
     for got, expected in ((other.position, [3, 1]), (other.velocity, [6, 4]), (other.effort, [9, 7])):
         np.testing.assert_array_equal(got, [expected])
-    with pytest.raises(BagError, match="no joint x, only a, b, c"):
+    with pytest.raises(BagError, match=r"\bx\b.*\ba, b, c\b"):
         series.in_order(["a", "x"])
 
 
-def test_topics_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+def test_errors_name_bag_and_topic(tmp_path: Path) -> None:
     written = [Message(TOPIC, JOINT_STATE, START, joint_state(START)), Message("/f", FLOAT, START, bytes(12))]
     path = record(tmp_path / "bag", written)
     with pytest.raises(BagError, match=rf"{path}: .* /x\b.*{TOPIC}"):
@@ -170,9 +170,9 @@ def test_topics_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         pass
     nameless = record(tmp_path / "nameless", [Message(TOPIC, JOINT_STATE, START, joint_state(START, ()))])
     for empty in (tmp_path / "silent", nameless):
-        with pytest.raises(BagError, match=f"{empty}: {TOPIC}: no messages"):
+        with pytest.raises(BagError, match=f"{empty}: {TOPIC}: "):
             read(empty)
-        with pytest.raises(BagError, match=f"{empty}: {TOPIC}: no messages"):
+        with pytest.raises(BagError, match=f"{empty}: {TOPIC}: "):
             read_joint_names(empty, TOPIC)
 
 

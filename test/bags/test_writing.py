@@ -1,4 +1,4 @@
-"""Bags that are written: whole, cut short by a kill or a full disk, and not at all."""
+"""Writing of bags: complete, interrupted by a kill or a full disk, and refused."""
 
 import resource
 import warnings
@@ -38,7 +38,7 @@ def _times(bag: Path) -> list[int]:
 
 @contextmanager
 def _full_at(size: int) -> Iterator[None]:
-    """No file of this process may grow beyond a size: writing gets an error as from a full disk."""
+    """Limit the size of this process's files, so that writing fails as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -47,7 +47,7 @@ def _full_at(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_messages_are_kept_byte_for_byte(tmp_path: Path) -> None:
+def test_messages_are_written_byte_for_byte(tmp_path: Path) -> None:
     with BagWriter(tmp_path / "bag", KINDS) as writer:
         written = _write(writer, 0, 5)
     with AnyReader([tmp_path / "bag"]) as reader:
@@ -55,7 +55,7 @@ def test_messages_are_kept_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_metadata_that_every_distribution_reads(tmp_path: Path) -> None:
-    """As rosbag2 of Humble to Rolling reads it: up to version 8 what was offered is a text, with numbers in it."""
+    """rosbag2 of Humble to Rolling reads version 8, in which QoS profiles are a text with numbers."""
     with BagWriter(tmp_path / "bag", KINDS | {"/y": KINDS[TOPIC]}, {"/y": [LATCHED]}):
         pass
     content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
@@ -67,7 +67,7 @@ def test_metadata_that_every_distribution_reads(tmp_path: Path) -> None:
         assert reader.latched == {"/y"}
 
 
-def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path: Path) -> None:
+def test_invalid_paths_and_types_are_refused_before_writing(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "file").touch()
     for taken in (tmp_path / "there", tmp_path / "file" / "bag"):
@@ -78,7 +78,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is(tmp_path: Path) ->
     assert not (tmp_path / "bag").exists() and not list((tmp_path / "there").iterdir())
 
 
-def test_what_is_flushed_survives_a_kill(tmp_path: Path) -> None:
+def test_flushed_messages_survive_a_kill(tmp_path: Path) -> None:
     writer = BagWriter(tmp_path / "bag", KINDS)
     _write(writer, 0, 300)
     writer.flush()
@@ -91,20 +91,20 @@ def test_what_is_flushed_survives_a_kill(tmp_path: Path) -> None:
     assert _times(tmp_path / "bag") == list(range(500))
 
 
-def test_a_full_disk_ends_the_bag_with_what_is_lost(tmp_path: Path) -> None:
+def test_a_full_disk_closes_the_bag_and_reports_the_loss(tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     writer = BagWriter(bag, KINDS)
     _write(writer, 0, 300)
     writer.flush()
     _write(writer, 300, 500)
     full = _full_at((bag / "bag.mcap").stat().st_size + 1000)
-    with full, pytest.raises(BagError, match=f"{bag}.*200 messages"):
+    with full, pytest.raises(BagError, match=rf"{bag}: .*\b200\b"):
         writer.flush()
     writer.close()
     assert _times(bag) == list(range(302))  # two more fit into 1000 bytes
 
 
-def test_a_disk_that_is_full_at_the_end_or_after_a_chunk(tmp_path: Path) -> None:
+def test_a_full_disk_on_closing_or_after_a_chunk(tmp_path: Path) -> None:
     with pytest.raises(BagError, match=f"{tmp_path / 'end'}"), BagWriter(tmp_path / "end", KINDS) as writer:
         _write(writer, 0, 300)
         with _full_at(1000):

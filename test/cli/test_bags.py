@@ -1,4 +1,4 @@
-"""robot_dynamics compare and report: printed differences, exit codes, and the page."""
+"""Commands compare and report: arguments, printed differences, exit codes, and the page."""
 
 import struct
 from pathlib import Path
@@ -34,6 +34,20 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reported = capsys.readouterr()
     assert str(tmp_path / "c") in reported.err and not reported.out
     assert run("compare", a, write(tmp_path / "y", 1.0, topic="/y")) == 2
+
+
+@pytest.mark.parametrize("topics", [["--topics=/x", "--topics=/y"], ["--topics", "/x", "/y", "--"]])
+def test_topics_before_the_bags(topics: list[str]) -> None:
+    parsed = parse("compare", "--rename=c=d", "--rename", "e=f", "g=h", *topics, "a", "b")
+    assert (parsed.a, parsed.b, parsed.topics) == (Path("a"), Path("b"), ["/x", "/y"])
+    assert parsed.rename == [("c", "d"), ("e", "f"), ("g", "h")]
+
+
+@pytest.mark.parametrize("line", [("compare", "--topics", "/x", "a", "b"), ("report", "--rename", "c=d", "bag")])
+def test_missing_bags_are_an_error_with_a_cure(line: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(*line)
+    assert "Cure: " in capsys.readouterr().err
 
 
 def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

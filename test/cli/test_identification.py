@@ -1,6 +1,7 @@
 """robot_dynamics excite, torque and identify: exciting trajectory, analysis of recorded torques, and dynamics file."""
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,11 @@ def test_some_joints_move_and_the_others_are_locked(tmp_path: Path, capsys: pyte
     assert "joint1: locked at 0" in capsys.readouterr().err
 
 
-def write_bag(path: Path, names: Sequence[str], stamps: Any, *fields: Any) -> Path:
+def write_bag(path: Path, names: Sequence[str], stamps: Any, *fields: Any, topic: str = "/joint_states") -> Path:
     writer = JointStateWriter(names)
-    with BagWriter(path, {"/joint_states": KIND}) as bag:
+    with BagWriter(path, {topic: KIND}) as bag:
         for stamp, *row in zip(stamps.tolist(), *fields, strict=True):
-            bag.write("/joint_states", stamp, writer.write(stamp, *row))
+            bag.write(topic, stamp, writer.write(stamp, *row))
     return path
 
 
@@ -83,7 +84,7 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "--cutoff", 8, "-o", csv)
     out = " ".join(capsys.readouterr().out.split())
     assert "from 1000 messages" in out and "Butterworth filter of order 4 at 8 Hz" in out
-    assert "hint: the robot carries what the model does not know: 1.2" in out
+    assert "hint: the robot carries a payload that the model lacks: 1.2" in out
     names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
     table = np.loadtxt(csv, delimiter=",", skiprows=1)
     column = {name: table[:, k] for k, name in enumerate(names)}
@@ -92,6 +93,20 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     np.testing.assert_allclose(parts, column["panda_joint2.measured"], atol=1e-6)
     measured = np.sqrt(np.mean(column["panda_joint2.measured"] ** 2))
     assert f"panda_joint2 Nm {measured:.3f} " in out
+
+
+def test_the_example_finds_the_missing_gripper(capsys: pytest.CaptureFixture[str]) -> None:
+    """The model has a hand of 0.73 kg; the command that it prints gives the same result."""
+    run("torque", "--example")
+    command, _, result = capsys.readouterr().out.partition("\n")[2].partition("\n")
+    hint = " ".join(result.split())
+    found = re.search(r"(\S+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\]", hint)
+    assert found is not None
+    mass, *center = (float(number) for number in found.groups())
+    assert mass == pytest.approx(0.73, abs=0.1)
+    np.testing.assert_allclose(center, [-0.007, 0.007, 0.137], atol=0.02)
+    run(*shlex.split(command)[1:])
+    assert capsys.readouterr().out.strip() == result.strip()
 
 
 def test_effort_in_other_units_is_read(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +120,15 @@ def test_effort_in_other_units_is_read(bag: Path, tmp_path: Path, capsys: pytest
         table = np.loadtxt(csv, delimiter=",", skiprows=1)
         columns.append(table[:, [names.index(f"panda_joint{k}.measured") for k in (1, 2, 3)]])
     np.testing.assert_allclose(columns[1], columns[0] * [0.5, -2.0, 0.5], atol=1e-6)
+
+
+def test_effort_of_a_command_topic_is_commanded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = 0.02 * np.arange(500)
+    q, qd = (np.column_stack([values, values]) for values in (np.sin(t), np.cos(t)))
+    stamps = 10**18 + 20_000_000 * np.arange(500)
+    bag = write_bag(tmp_path / "bag", ("joint1", "joint2"), stamps, q, qd, q, topic="/node/command_states")
+    run("torque", bag, "--robot", "planar_2r")
+    assert "RMS of commanded inertia" in " ".join(capsys.readouterr().out.split())
 
 
 # --- identify

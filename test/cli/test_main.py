@@ -1,12 +1,17 @@
-"""Errors of commands on stderr, and the treatment of existing files."""
+"""Help, completion and errors of commands, and the treatment of existing files."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.cli import processes
-from robot_dynamics_ros.cli.main import main
+from robot_dynamics_ros.cli.main import COMMANDS, main
+from support.commands import parse
+from support.documents.shell_checks import FOR_EVER
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,8 +26,11 @@ ERRORS = [
     ("identify bag -o new.yaml --holdout=-0.1", "--holdout"),
     ("identify bag -o new.yaml --holdout 0.95", "--holdout"),
     ("inspect nosuch", "nosuch"),
+    ("inspect elbo.yaml", "mean elbow.yaml?"),
+    ("inspect pandda", "mean panda?"),
     ("inspect panda --equations", "7 joints of panda"),
     ("inspect panda --joints nosuch", "nosuch"),
+    ("inspect panda --joints panda_join2", "mean panda_joint2?"),
     ("inspect panda --locked nosuch=1", "nosuch"),
     ("inspect panda --locked panda_joint1=nan", "panda_joint1"),
     ("inspect panda --xacro-arg a:=1", "--xacro-arg"),
@@ -68,12 +76,57 @@ def test_errors_name_the_culprit(
 
 
 @pytest.mark.parametrize("line", ["demo --live", "play bag", "view planar_2r --live"])
-def test_without_ros_commands_that_start_nodes_name_it(
+def test_commands_that_start_nodes_report_that_ros_is_missing(
     line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(processes, "find_spec", lambda name: None)
     assert main(line.split()) == 1
     assert "rclpy" in capsys.readouterr().err
+
+
+# --- The command itself
+
+
+def test_alone_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert "inspect" in capsys.readouterr().out
+
+
+def test_a_misspelt_command_is_answered_by_the_similar_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["inspekt", "panda"])
+    assert "mean inspect?" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_examples_of_the_help_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command, (_, _, example) in COMMANDS.items():
+        if command in (*FOR_EVER, "demo"):
+            parse(command, *example.split())
+        else:
+            assert main([command, *example.split()]) == 0, command
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [
+        ("robot_dynamics insp", {"inspect"}),
+        ("robot_dynamics inspect --lo", {"--locked"}),
+        ("robot_dynamics inspect planar", {"planar_2r"}),
+        ("robot_dynamics torque bag --robot own", {"own.urdf"}),
+        ("robot_dynamics simulate panda --law pd_p", {"pd_plus"}),
+    ],
+)
+def test_shells_complete_commands_options_robots_and_files(line: str, completed: set[str], tmp_path: Path) -> None:
+    """The protocol of argcomplete: the shell asks by variables, and reads the words from file descriptor 8."""
+    pytest.importorskip("argcomplete")
+    (tmp_path / "own.urdf").touch()
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    command = f"{sys.executable} -m robot_dynamics_ros.cli.main 8>&1 9>&2 1>/dev/null"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **asked}
+    run = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert {word.strip() for word in run.stdout.splitlines()} == completed, run.stderr
 
 
 # --- Files that are there already

@@ -22,14 +22,14 @@ def test_domains_differ() -> None:
         assert all(1 <= domain <= 101 for domain in (one, two))
 
 
-def test_a_domain_is_given_back() -> None:
+def test_a_domain_is_released() -> None:
     with private_domain() as one:
         pass
     with private_graph() as graph:
         assert int(graph["ROS_DOMAIN_ID"]) <= one
 
 
-def test_a_signal_that_comes_too_early_is_sent_again(tmp_path: Path) -> None:
+def test_an_early_signal_is_sent_again(tmp_path: Path) -> None:
     """Background jobs ignore SIGINT until the node has installed its handler."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

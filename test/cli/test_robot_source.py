@@ -1,7 +1,9 @@
-"""xacro files as robots: expanded with the module or command xacro, and an error if it is not installed."""
+"""Robots that are xacro files, or names of the package robot_descriptions."""
 
+import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
+from robot_dynamics_ros.resources import robot_urdf
 from support.commands import parse, run
 
 ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -82,3 +85,43 @@ def test_errors_of_the_urdf_name_the_file(arm: Path) -> None:
     arm.write_text(ARM.format(more='<link name="alone"/>'), encoding="utf-8")
     with pytest.raises(RobotDynamicsError, match=r"arm.urdf.xacro: links .*alone.* have no parent"):
         read(arm).model()
+
+
+# --- robot_descriptions
+
+
+@pytest.fixture
+def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the cache of robot_descriptions, in which it already has the repository of Romeo, and forbid downloads."""
+    pytest.importorskip("robot_descriptions", reason="pip install robot_descriptions, as requirements/test.txt has it")
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "none")
+    urdf = tmp_path / "romeo_robot" / "romeo_description" / "urdf" / "romeo_generated_urdf" / "romeo.urdf"
+    urdf.parent.mkdir(parents=True)
+    shutil.copy(robot_urdf("planar_2r"), urdf)
+    author = ("-c", "user.name=test", "-c", "user.email=test@invalid")
+    for words in (("init", "-q"), ("add", "."), (*author, "commit", "-qm", "Romeo"), ("tag", "0.1.5")):
+        subprocess.run(["git", *words], cwd=tmp_path / "romeo_robot", check=True)
+    return urdf
+
+
+def test_a_name_of_robot_descriptions_is_a_robot(described: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("inspect", "romeo_description", "--json")
+    assert json.loads(capsys.readouterr().out)["source"] == str(described)
+
+
+def test_errors_of_robot_descriptions(described: Path) -> None:
+    with pytest.raises(RobotDynamicsError, match=r"reachy_description: .*https"):
+        read(Path("reachy_description"))
+    with pytest.raises(RobotDynamicsError, match=r"ur10e_mj_description: .*no URDF.*mean ur10e_description"):
+        read(Path("ur10e_mj_description"))
+
+
+def test_shipped_robots_and_files_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "robot_descriptions", None)
+    assert read(Path("panda")).name == str(robot_urdf("panda"))
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(robot_urdf("panda"), "romeo_description")
+    assert read(Path("romeo_description")).name == "romeo_description"
+    with pytest.raises(RobotDynamicsError, match=r"robot_dynamics_ros\[robots\]"):
+        read(Path("ur10e_description"))

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.view.bags import show_bags
 from support.commands import run
 from support.report_recordings import ARM, record
 
@@ -34,9 +36,9 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     pages: list[Any] = []
     show = Viewer.show
 
-    def remember(viewer: Viewer, state: Any, torque_kind: str, **keywords: Any) -> None:
-        pages.append(SimpleNamespace(viewer=viewer, state=state, kind=torque_kind))
-        show(viewer, state, torque_kind, **keywords)
+    def remember(viewer: Viewer, states: Any, **keywords: Any) -> None:
+        pages.append(SimpleNamespace(viewer=viewer, states=states, state=states[0]))
+        show(viewer, states, **keywords)
 
     def run_once(viewer: Viewer, update: Any) -> None:
         update(0.04)
@@ -53,7 +55,7 @@ def test_pose_in_the_middle_of_the_range(urdf: str, served: list[Any], capsys: p
         run("view", urdf, "--port", "18080")
     (page,) = served
     assert page.state.q.tolist() == [0.0, 0.0] and page.state.torque == pytest.approx([-3.924, 0.0])
-    assert page.viewer.server.get_host() == "127.0.0.1" and not page.viewer.scene._ghost.visible
+    assert page.viewer.server.get_host() == "127.0.0.1" and not page.viewer.scenes[0]._ghost.visible
     assert f"{page.viewer.url}  (Ctrl-C ends it)" in capsys.readouterr().out
 
 
@@ -61,11 +63,28 @@ def test_recording_is_played(urdf: str, served: list[Any], tmp_path: Path) -> No
     with pytest.raises(KeyboardInterrupt):
         run("view", urdf, str(record(tmp_path / "bag", names=("old_a", "b"))), "--rename", "old_=")
     first, second = served
-    assert first.kind == "measured effort" and first.state.q == pytest.approx([-0.003, 0.0])
+    assert first.state.torque_kind == "measured effort" and first.state.q == pytest.approx([-0.003, 0.0])
     assert second.state.desired == pytest.approx([np.sin(0.2)] * 2), "0.04 s later"
-    scene, x = second.viewer.scene, np.sin(0.2)
+    scene, x = second.viewer.scenes[0], np.sin(0.2)
     assert scene._ghost.visible
     assert scene._ghost_links[-1].position == pytest.approx([x * np.cos(x), 0.0, -x * np.sin(x)])
+
+
+def test_recordings_are_side_by_side(urdf: str, served: list[Any], tmp_path: Path) -> None:
+    """The second bag has no desired positions, and is shorter: it stays at its end."""
+    bags = record(tmp_path / "pd" / "bag"), record(tmp_path / "other" / "bag", cycles=3, commands=False)
+    with pytest.raises(KeyboardInterrupt):
+        run("view", urdf, *bags)
+    page = served[-1]
+    assert page.viewer.notes == ["other: the bag has no topic command_states: there is no desired arm"]
+    assert [scene._ghost.visible for scene in page.viewer.scenes] == [True, False]
+    assert page.states[0].q == pytest.approx([np.sin(0.25) + 0.004, np.sin(0.25)])
+    assert page.states[1].q == pytest.approx([np.sin(0.1) - 0.003, np.sin(0.1)])
+    with pytest.raises(KeyboardInterrupt):
+        show_bags(RobotModel.from_urdf(ARM), Path(urdf), [("left", bags[0]), ("right", bags[1])])
+    assert served[-1].viewer.notes[0].startswith("right: ")
+    with pytest.raises(RobotDynamicsError, match="pd.bag.*other"):
+        run("view", urdf, bags[1], record(tmp_path / "pd_bag", names=("a", "c")))
 
 
 def test_a_taken_port_is_passed_over(urdf: str, served: list[Any], capsys: pytest.CaptureFixture[str]) -> None:

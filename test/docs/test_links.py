@@ -1,4 +1,4 @@
-"""Links between README, CONTRIBUTING and the pages of docs lead to files; `make docs` checks their anchors."""
+"""Links between README, CONTRIBUTING and the pages of docs resolve; `make docs` checks their anchors."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
 
 
 @pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *pages()], ids=lambda page: page.name)
-def test_links_lead_to_files(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     targets = _LINK.findall(page.read_text(encoding="utf-8"))
     assert not [target for target in targets if not (page.parent / target).exists()]
 

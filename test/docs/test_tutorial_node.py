@@ -17,7 +17,7 @@ START = [0.4, 0.7]
 
 
 @pytest.mark.slow
-def test_the_arm_floats(tmp_path: Path) -> None:
+def test_tutorial_node_compensates_gravity(tmp_path: Path) -> None:
     (script,) = [block for block in blocks(PAGE) if block.file == "floating_arm.py"]
     (tmp_path / script.file).write_text(script.text, encoding="utf-8")
     with Graph(tmp_path) as graph:

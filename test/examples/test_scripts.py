@@ -131,15 +131,23 @@ def test_resolved_rate(run: Callable[..., str]) -> None:
 
 
 def test_tour_gives_the_results_in_its_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """It also prints what is stored as its output, but for numbers."""
     matplotlib.use("Agg")
     names: dict[str, Any] = {}
+    printed, stored, pictures = "", "", 0
     for cell in json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), "tour.ipynb", "exec"), names)
+            printed += capsys.readouterr().out
+            stored += "".join(line for output in cell["outputs"] for line in output.get("text", []))
+            pictures += sum("image/png" in output.get("data", {}) for output in cell["outputs"])
+    assert len(names["plt"].get_fignums()) == pictures
     names["plt"].close("all")
+    number = r"[-+.e\d\s]+"
+    assert re.sub(number, "#", printed) == re.sub(number, "#", stored)
     # The Coulomb level of panda_joint7, a hundredth of the ramp above it at most.
     level = names["arm"].friction_torque(names["q"], np.eye(7)[6] * 1e-9)[6]
     assert level < names["pushes"][names["moved"]] < level + 0.01
-    assert "before that it moved by 0.0 rad" in capsys.readouterr().out
+    assert "before that it moved by 0.0 rad" in printed
     errors = names["errors"]
     assert errors["pd"] > errors["pd_gravity"] > 100.0 * errors["computed_torque"]

@@ -1,4 +1,4 @@
-"""Base parameters against closed forms and published counts; columns of all parameters against the torque."""
+"""Base parameters against closed forms and published numbers; regressor columns against the model's torque."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ SMALL = robots(friction=True).filter(lambda robot: len(robot.arm.movable) <= 4)
 
 
 def rigid(model: RobotModel) -> BaseParameters:
-    """Of the inertial parameters alone."""
+    """Return the base parameters of the links and rotors, without friction."""
     columns = model.regressor(*random_states(model, 0, 50))
     return BaseParameters.of(columns.reshape(-1, columns.shape[-1]), model.parameter_names)
 
@@ -30,8 +30,8 @@ def random_states(model: RobotModel, seed: int, count: int) -> tuple[Array, Arra
     return 3.0 * q, 2.0 * qd, 9.0 * qdd
 
 
-def test_planar_arm_has_the_textbook_combinations(load_robot: Callable[..., RobotModel]) -> None:
-    """Khalil and Dombre 2002, chapter 9.4, a1 = 0.5 m: link 1 gets m2 at joint 2, mcx1 + a1 m2, izz1 + a1^2 m2."""
+def test_base_parameters_of_planar_arm(load_robot: Callable[..., RobotModel]) -> None:
+    """Khalil and Dombre 2002, chapter 9.4, with a1 = 0.5 m: mcx1 + a1 m2 and izz1 + a1^2 m2."""
     base = rigid(load_robot("planar_2r"))
     assert set(base.names) == {
         "link1.mcx + 0.5 link2.mass",
@@ -43,8 +43,8 @@ def test_planar_arm_has_the_textbook_combinations(load_robot: Callable[..., Robo
     }
 
 
-def test_scara_has_the_textbook_combinations(load_robot: Callable[..., RobotModel]) -> None:
-    """Of the kinetic energy, a1 = 0.4, a2 = 0.3 m, the slide's frame turned by pi about x; m3 alone drops out."""
+def test_base_parameters_of_scara(load_robot: Callable[..., RobotModel]) -> None:
+    """From the kinetic energy, with a1 = 0.4 m, a2 = 0.3 m, and frame 3 rotated by pi about x."""
     base = rigid(load_robot("scara"))
     assert base.names == (
         "link1.izz + 0.16 link2.mass",
@@ -56,7 +56,7 @@ def test_scara_has_the_textbook_combinations(load_robot: Callable[..., RobotMode
 
 
 @pytest.mark.parametrize(("name", "count"), [("panda", 43), ("puma560", 36), ("ur5e", 36)])
-def test_counts_are_the_published_ones(name: str, count: int, load_robot: Callable[..., RobotModel]) -> None:
+def test_published_numbers_of_base_parameters(name: str, count: int, load_robot: Callable[..., RobotModel]) -> None:
     """Panda: 43 dynamic coefficients, Gaz et al. 2019. PUMA 560: 36, Mayeda, Yoshida, Osuka 1990; UR arms: 36."""
     assert len(rigid(load_robot(name)).names) == count
 
@@ -65,8 +65,10 @@ def test_counts_are_the_published_ones(name: str, count: int, load_robot: Callab
     ("name", "dynamics"),
     [("planar_2r", None), ("scara", None), ("puma560", "puma560"), ("ur5e", "ur5e"), ("panda", "panda")],
 )
-def test_torque_by_base_parameters(name: str, dynamics: str | None, load_robot: Callable[..., RobotModel]) -> None:
-    """W x = W_b (combination x) for any x, at states that the combination was not made of; W_b has full rank."""
+def test_base_parameters_determine_torque(
+    name: str, dynamics: str | None, load_robot: Callable[..., RobotModel]
+) -> None:
+    """W x = W_b (combination x) for any x, at other states than those of the combination; W_b has full rank."""
     parameterization = Parameterization.of(load_robot(name, dynamics))
     columns = parameterization.columns(*random_states(parameterization.model, 9, 60)).reshape(
         -1, len(parameterization.names)
@@ -77,13 +79,13 @@ def test_torque_by_base_parameters(name: str, dynamics: str | None, load_robot: 
     np.testing.assert_allclose(chosen @ (base.combination @ x), columns @ x, rtol=0, atol=1e-9 * np.abs(columns).max())
     assert np.linalg.matrix_rank(chosen / np.linalg.norm(chosen, axis=0), tol=1e-6) == len(base.names)
     lengths = np.linalg.norm(columns, axis=0)
-    seen = lengths > 1e-9 * lengths.max()  # all but rounding
-    assert np.linalg.matrix_rank(columns[:, seen] / lengths[seen], tol=1e-6) == len(base.names)
+    nonzero = lengths > 1e-9 * lengths.max()
+    assert np.linalg.matrix_rank(columns[:, nonzero] / lengths[nonzero], tol=1e-6) == len(base.names)
     np.testing.assert_array_equal(base.combination[:, base.without_effect], 0.0)
 
 
-def test_names_show_the_combination() -> None:
-    """Columns made by hand: c = 2 a, d = a - 3 b, e has no effect."""
+def test_base_parameter_names_list_the_combination() -> None:
+    """Constructed columns: c = 2 a, d = a - 3 b, e = 0."""
     a, b = np.random.default_rng(0).standard_normal((2, 30))
     base = BaseParameters.of(np.column_stack([a, b, 2 * a, a - 3 * b, 0 * a]), ["a", "b", "c", "d", "e"])
     assert base.names == ("a + 2 c + d", "b - 3 d")
@@ -91,8 +93,8 @@ def test_names_show_the_combination() -> None:
     assert base.without_effect.tolist() == [4]
 
 
-def test_levels_that_equal_a_weight_are_not_identified(load_robot: Callable[..., RobotModel]) -> None:
-    """A weight along gravity adds to Coulomb levels; every joint has a rotor, but none is added twice."""
+def test_coulomb_level_is_dropped_if_indistinguishable_from_weight(load_robot: Callable[..., RobotModel]) -> None:
+    """A weight on a vertical prismatic joint equals a Coulomb level. Rotors of the model are not added again."""
     names = Parameterization.of(load_robot("scara")).names
     assert "joint1.rotor_inertia" in names and "joint2.rotor_inertia" in names
     assert "joint3.coulomb" in names and "joint3.coulomb_negative" not in names
@@ -110,19 +112,19 @@ def torque(model: RobotModel, friction: str, q: Array, qd: Array, qdd: Array) ->
 
 
 @given(robot=SMALL)
-def test_own_values_give_the_models_torque(robot: Robot) -> None:
-    """columns own + known = inverse dynamics + friction: payload, rotors, couplings and any kept friction included."""
+def test_prior_values_reproduce_model_torque(robot: Robot) -> None:
+    """columns own + known = inverse dynamics + friction, with payload, rotors, couplings and any friction."""
     model = robot.model()
     q, qd, qdd = state(robot, model.n)
-    found, rigid = torque(model, "keep", q, qd, qdd)
+    actual, rigid = torque(model, "keep", q, qd, qdd)
     expected = rigid + model.friction_torque(q, qd)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max()))
-    found, rigid = torque(model, "none", q, qd, qdd)
-    np.testing.assert_allclose(found, rigid, rtol=0, atol=1e-9 * (1.0 + np.abs(rigid).max()))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max()))
+    actual, rigid = torque(model, "none", q, qd, qdd)
+    np.testing.assert_allclose(actual, rigid, rtol=0, atol=1e-9 * (1.0 + np.abs(rigid).max()))
 
 
 @given(robot=SMALL)
-def test_columns_of_friction_are_the_nodes_friction(robot: Robot) -> None:
+def test_friction_columns_reproduce_model_friction(robot: Robot) -> None:
     """Viscous and Coulomb friction, also through couplings: tau = G^T tau_tree."""
     model = robot.model()
     table = model.friction_parameters.copy()
@@ -130,11 +132,11 @@ def test_columns_of_friction_are_the_nodes_friction(robot: Robot) -> None:
     model = replace(model, _data=replace(model._data, friction=table))
     parameterization = Parameterization.of(model)
     if len([name for name in parameterization.names if name.endswith(".coulomb_negative")]) < len(model.moving_joints):
-        return  # one level for both directions: not what the model has
+        return  # a single level for both directions cannot represent the model's friction
     q, qd, qdd = state(robot, model.n)
-    found, rigid = torque(model, "viscous_coulomb", q, qd, qdd)
+    actual, rigid = torque(model, "viscous_coulomb", q, qd, qdd)
     expected = rigid + model.friction_torque(q, qd)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max()))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max()))
 
 
 def test_unknown_kind_of_friction_is_refused(load_robot: Callable[..., RobotModel]) -> None:

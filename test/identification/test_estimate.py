@@ -1,4 +1,4 @@
-"""Least squares against direct formulas, reports on recordings with too little motion, and the result's file."""
+"""Least squares against direct formulas, recordings with too little motion, and the identified dynamics file."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,15 +32,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 
 
 def motion_of(model: RobotModel, seed: int, count: int, noise: Array) -> RecordedMotion:
-    """States without any connection, and the torque they need with white noise of that deviation (n,)."""
+    """Return independent random states and their torque with white noise of standard deviation ``noise`` (n,)."""
     rng = np.random.default_rng(seed)
     q, qd, qdd = rng.uniform(-1.0, 1.0, (3, count, model.n)) * np.array([3.0, 2.0, 9.0])[:, np.newaxis, np.newaxis]
     tau = model.inverse_dynamics(q, qd, qdd) + noise * rng.standard_normal(q.shape)
     return RecordedMotion(model.joint_names, np.arange(count) * 0.01, q, qd, qdd, tau)
 
 
-def test_friction_columns_are_craigs() -> None:
-    """F(v) = b v + c sign(v), Craig (6.112), with a level for each direction; at rest neither."""
+def test_friction_columns_by_closed_form() -> None:
+    """F(v) = b v + c sign(v), Craig (6.112), with a level for each direction; zero at rest."""
     rates = np.array([[2.0, -0.5, 0.0]])
     b, plus, minus = 0.3, 1.0, 4.0
     torque = friction_columns(rates) @ np.array([b, plus, minus, 0.0, 0.0])
@@ -55,7 +55,7 @@ def test_friction_columns_are_craigs() -> None:
     ],
     ids=["stribeck", "sigmoid"],
 )
-def test_friction_columns_are_the_models_friction(shape: FrictionShape, entry: Any, tmp_path: Path) -> None:
+def test_friction_columns_match_model_friction(shape: FrictionShape, entry: Any, tmp_path: Path) -> None:
     coulomb = {"coulomb": 0.0} if shape.sigmoid_slope else {"coulomb": 1.0, "coulomb_negative": 1.5}
     file = tmp_path / "dynamics.yaml"
     file.write_text(yaml.safe_dump({"joints": {f"joint{k}": {"viscous": 0.4, **coulomb, **entry} for k in (1, 2)}}))
@@ -66,7 +66,7 @@ def test_friction_columns_are_the_models_friction(shape: FrictionShape, entry: A
 
 
 def test_samples_near_rest_or_reversal_are_left_out() -> None:
-    """Slower than 2 % of the fastest, or the sign changes; and three samples to each side."""
+    """Below 2 % of the highest speed, or at a change of sign, and three samples to each side."""
     rates = np.r_[np.full(10, 1.0), np.full(10, 0.015), np.full(10, 0.5), np.full(10, -0.5)][:, np.newaxis]
     expected = np.zeros(40, dtype=bool)
     expected[7:23] = True
@@ -83,28 +83,29 @@ def test_samples_are_half_a_period_of_the_cutoff_apart(load_robot: Callable[...,
 
 
 def test_estimate_is_weighted_least_squares(load_robot: Callable[..., RobotModel]) -> None:
-    """x = (X^T V^-1 X)^-1 X^T V^-1 z in one go, V from the residuals; for white noise its covariance is the inverse."""
+    """x = (X^T V^-1 X)^-1 X^T V^-1 z, V from the residuals; for white noise the covariance is (X^T V^-1 X)^-1."""
     model = load_robot("scara")
     noise = np.array([1.0, 0.1, 3.0])
     motion = motion_of(model, 1, 3000, noise)
     parameterization = Parameterization.of(model, "none")
     samples = Samples.of(parameterization, [motion])
-    found = estimate_base(parameterization, samples, Factors.of(parameterization, samples))
+    estimate = estimate_base(parameterization, samples, Factors.of(parameterization, samples))
     base = parameterization.base
     rows = (
-        parameterization.columns(motion.q, motion.qd, motion.qdd)[:, :, base.independent] / found.noise[:, np.newaxis]
+        parameterization.columns(motion.q, motion.qd, motion.qdd)[:, :, base.independent]
+        / estimate.noise[:, np.newaxis]
     )
-    matrix, target = rows.reshape(-1, len(base.names)), (motion.tau / found.noise).ravel()
-    np.testing.assert_allclose(found.values, np.linalg.lstsq(matrix, target, rcond=None)[0], rtol=0, atol=1e-9)
-    np.testing.assert_allclose(found.noise, noise, rtol=0.05)
+    matrix, target = rows.reshape(-1, len(base.names)), (motion.tau / estimate.noise).ravel()
+    np.testing.assert_allclose(estimate.values, np.linalg.lstsq(matrix, target, rcond=None)[0], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(estimate.noise, noise, rtol=0.05)
     textbook = np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
-    np.testing.assert_allclose(found.deviations, textbook, rtol=0.1)
+    np.testing.assert_allclose(estimate.deviations, textbook, rtol=0.1)
     unit = matrix / np.linalg.norm(matrix, axis=0)
-    assert found.condition == pytest.approx(np.linalg.cond(unit), rel=1e-6)
+    assert estimate.condition == pytest.approx(np.linalg.cond(unit), rel=1e-6)
 
 
 def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel]) -> None:
-    """Each state twenty times over keeps the deviations; formulas for white noise would divide them by 4.5."""
+    """Repeating each state twenty times keeps the deviations; formulas for white noise would divide them by 4.5."""
     model = load_robot("planar_2r")
     once = motion_of(model, 2, 800, np.array([0.5, 0.2]))
     places = np.repeat(np.arange(800), 20)
@@ -118,7 +119,7 @@ def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel])
     np.testing.assert_allclose(many.deviations, one.deviations, rtol=0.2)
 
 
-def test_every_body_is_physical_whatever_the_noise(load_robot: Callable[..., RobotModel]) -> None:
+def test_bodies_are_physical_despite_large_noise(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("panda")
     result = identify(model, [motion_of(model, 3, 200, np.full(7, 50.0))])
     bodies = result.values[:70].reshape(7, 10)
@@ -126,8 +127,8 @@ def test_every_body_is_physical_whatever_the_noise(load_robot: Callable[..., Rob
     assert result.loss >= 0.0
 
 
-def test_without_noise_the_truth_comes_out(load_robot: Callable[..., RobotModel]) -> None:
-    """From a prior of other masses; base parameters to 1e-6 of the largest."""
+def test_identify_recovers_true_parameters_without_noise(load_robot: Callable[..., RobotModel]) -> None:
+    """From a prior with other masses; base parameters within 1e-6 of the largest."""
     truth = load_robot("panda").scaled(mass=1.2)
     result = identify(load_robot("panda"), [motion_of(truth, 4, 400, np.zeros(7))], "none")
     parameterization, base = result.parameterization, result.estimate.base
@@ -137,8 +138,8 @@ def test_without_noise_the_truth_comes_out(load_robot: Callable[..., RobotModel]
     assert parameterization.base.names == base.names
 
 
-def test_what_the_motion_does_not_show_is_reported(load_robot: Callable[..., RobotModel]) -> None:
-    """Joint 2 stands still: its own inertia, and what centrifugal terms tell apart, stay as the model has them."""
+def test_unexcited_parameters_keep_prior_values(load_robot: Callable[..., RobotModel]) -> None:
+    """Joint 2 is at rest: its inertia, and parameters that only centrifugal terms distinguish, are the prior's."""
     model = load_robot("planar_2r")
     motion = motion_of(model, 6, 300, np.zeros(2))
     q, qd, qdd = motion.q.copy(), motion.qd.copy(), motion.qdd.copy()
@@ -151,10 +152,10 @@ def test_what_the_motion_does_not_show_is_reported(load_robot: Callable[..., Rob
     )
 
 
-def test_recordings_that_show_too_little_are_refused(load_robot: Callable[..., RobotModel]) -> None:
+def test_insufficient_recordings_are_refused(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("planar_2r")
     motion = motion_of(model, 7, 300, np.zeros(2))
-    with pytest.raises(BagError, match="joint2 never moves one way"):
+    with pytest.raises(BagError, match="joint2 never moves in one direction"):
         identify(model, [replace(motion, qd=np.abs(motion.qd) * [1.0, 0.0])])
     with pytest.raises(BagError, match="12 torques .* 7 base parameters"):
         identify(model, [motion.part(slice(6))], "none")
@@ -163,8 +164,8 @@ def test_recordings_that_show_too_little_are_refused(load_robot: Callable[..., R
 # --- The dynamics file
 
 
-def made_up(model: RobotModel, friction: str, seed: int) -> Identification:
-    """Physical values that no recording gave: other bodies, rotors and friction than the model's."""
+def random_identification(model: RobotModel, friction: str, seed: int) -> Identification:
+    """Return random physical values of bodies, rotors and friction."""
     parameterization = Parameterization.of(model, friction)
     rng = np.random.default_rng(seed)
     first = parameterization.scalars.start
@@ -180,9 +181,9 @@ def made_up(model: RobotModel, friction: str, seed: int) -> Identification:
 
 @pytest.mark.parametrize("friction", ["viscous_coulomb", "keep", "none"])
 @given(robot=robots(friction=True).filter(lambda robot: len(robot.arm.movable) <= 4))
-def test_any_robots_torque_is_the_identified_one(friction: str, robot: Robot) -> None:
-    """Payload, rotors of both forms, couplings, mimic joints, any gravity: tau = columns values + known."""
-    identification = made_up(robot.model(), friction, robot.seed)
+def test_dynamics_document_reproduces_identified_torque(friction: str, robot: Robot) -> None:
+    """tau = columns values + known, with payload, rotors of both forms, couplings, mimic joints and any gravity."""
+    identification = random_identification(robot.model(), friction, robot.seed)
     model = identification.parameterization.model
     loaded = load(robot.arm, dynamics_document(identification, robot.dynamics))
     q, qd, qdd = state(robot, model.n)
@@ -190,11 +191,11 @@ def test_any_robots_torque_is_the_identified_one(friction: str, robot: Robot) ->
     expected = identification.parameterization.columns(
         *motion
     ) @ identification.values + identification.parameterization.known(*motion)
-    found = loaded.inverse_dynamics(q, qd, qdd) + loaded.friction_torque(q, qd)
-    np.testing.assert_allclose(found, expected[0], rtol=0, atol=1e-8 * (1.0 + np.abs(expected).max()))
+    actual = loaded.inverse_dynamics(q, qd, qdd) + loaded.friction_torque(q, qd)
+    np.testing.assert_allclose(actual, expected[0], rtol=0, atol=1e-8 * (1.0 + np.abs(expected).max()))
 
 
-def test_no_file_is_overwritten(tmp_path: Path) -> None:
+def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("gravity: [0, 0, 0]")
     with pytest.raises(RobotDynamicsError, match=r"mine\.yaml: "):

@@ -1,4 +1,4 @@
-"""Each cause alone, on a simulated recording with noise, is named with its size; a good model gets no hint."""
+"""Hints on simulated recordings with noise: cause and size of each deviation, and none for a correct model."""
 
 import dataclasses
 import re
@@ -14,9 +14,9 @@ from support.noisy_recordings import exciting_motion
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
-LOAD = (0.8, [0.02, 0.0, 0.08], [1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3])
+PAYLOAD = (0.8, [0.02, 0.0, 0.08], [1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3])
 SAMPLES = 500
-Load = Callable[..., RobotModel]
+LoadRobot = Callable[..., RobotModel]
 Case = tuple[RobotModel, RecordedMotion]
 
 
@@ -32,20 +32,20 @@ def with_effort(motion: RecordedMotion, tau: np.ndarray) -> RecordedMotion:
     return dataclasses.replace(motion, tau=tau)
 
 
-def reread(motion: RecordedMotion, order: Sequence[int], signs: np.ndarray) -> RecordedMotion:
+def permuted(motion: RecordedMotion, order: Sequence[int], signs: np.ndarray) -> RecordedMotion:
     q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
     return dataclasses.replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
 
 
 @pytest.mark.parametrize("robot", ["panda", "ur5e", "puma560", "planar_2r", "scara"])
-def test_a_good_model_with_noise_gets_no_hint(load_robot: Load, robot: str) -> None:
+def test_correct_model_gets_no_hint(load_robot: LoadRobot, robot: str) -> None:
     model = load_robot(robot, None if robot in ("ur5e", "planar_2r") else robot)
     for seed, noise in ((0, 0.0), (0, 0.03), (1, 0.5)):
         assert reported(model, exciting_motion(model, seed, noise, SAMPLES)) == []
 
 
-def test_a_good_model_with_slow_noise_or_a_short_recording_gets_no_hint(load_robot: Load) -> None:
-    """Noise that wanders, so that neighbouring samples err alike, as a moving mean over 25 of them."""
+def test_correlated_noise_or_short_recording_gets_no_hint(load_robot: LoadRobot) -> None:
+    """The noise is a moving average over 25 samples."""
     panda = load_robot("panda", "panda")
     motion = exciting_motion(panda, 5, 0.0, SAMPLES)
     white = np.random.default_rng(5).normal(size=(SAMPLES + 24, panda.n))
@@ -54,22 +54,22 @@ def test_a_good_model_with_slow_noise_or_a_short_recording_gets_no_hint(load_rob
     assert reported(panda, recorded(panda.without_gravity()).part(slice(50))) == []
 
 
-PAYLOAD = r" carries what .* ([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m"
-IT_IS = r".*it is \((\S+) (\S+) (\S+)\)"
+PAYLOAD_HINT = r" carries a payload that .* lacks: ([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m"
+GRAVITY_HINT = r".*it is \((\S+) (\S+) (\S+)\)"
 ONE, TWO = np.array([1, -1, 1, 1, 1, 1, 1]), [0, 3, 2, 1, 4, 5, 6]
 OFFSET = np.array([0, 0, 0, 0, 0.7, 0, 0])
 
-#: What model and recording are made of the Panda and its motion, the first hint, and its numbers.
+#: Function of the Panda and its motion that returns model and recording; pattern, numbers and tolerance of the hint.
 CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[float], float]] = [
-    (lambda panda, _: (panda, recorded(panda.with_payload("panda_link7", *LOAD))),
-     "the robot" + PAYLOAD, [LOAD[0], *LOAD[1]], 0.01),
-    (lambda panda, motion: (panda.with_payload("panda_link7", *LOAD), motion),
-     "the model" + PAYLOAD, [LOAD[0], *LOAD[1]], 0.01),
+    (lambda panda, _: (panda, recorded(panda.with_payload("panda_link7", *PAYLOAD))),
+     "the robot" + PAYLOAD_HINT, [PAYLOAD[0], *PAYLOAD[1]], 0.01),
+    (lambda panda, motion: (panda.with_payload("panda_link7", *PAYLOAD), motion),
+     "the model" + PAYLOAD_HINT, [PAYLOAD[0], *PAYLOAD[1]], 0.01),
     (lambda panda, _: (panda, recorded(panda.scaled(friction=2.0))), "friction differs", [], 0.0),
     (lambda panda, _: (panda, recorded(panda.without_gravity())),
      "the measured effort has no gravity in it.*--gravity 0 0 0", [], 0.0),
     (lambda panda, motion: (panda.without_gravity(), motion),
-     "the measured effort has gravity in it" + IT_IS, [0.0, 0.0, -9.81], 0.05),
+     "the measured effort has gravity in it" + GRAVITY_HINT, [0.0, 0.0, -9.81], 0.05),
     (lambda panda, motion: (panda, with_effort(motion, 0.01 * motion.tau)),
      r"every effort is (\S+) times", [0.01], 1e-4),
     (lambda panda, motion: (panda, with_effort(motion, 5.0 * motion.tau)),
@@ -77,10 +77,10 @@ CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[f
     (lambda panda, motion: (panda, with_effort(motion, -motion.tau)), "every effort has the wrong sign", [], 0.0),
     (lambda panda, motion: (panda, with_effort(motion, motion.tau * ONE)),
      "the measured effort of panda_joint2 has the wrong sign", [], 0.0),
-    (lambda panda, motion: (panda, reread(motion, range(7), ONE)), "panda_joint2 turns the other way", [], 0.0),
+    (lambda panda, motion: (panda, permuted(motion, range(7), ONE)), "panda_joint2 turns the other way", [], 0.0),
     (lambda panda, motion: (panda, with_effort(motion, motion.tau[:, TWO])),
      "the efforts of panda_joint2 and panda_joint4 are swapped", [], 0.0),
-    (lambda panda, motion: (panda, reread(motion, TWO, np.ones(7))),
+    (lambda panda, motion: (panda, permuted(motion, TWO, np.ones(7))),
      "panda_joint2 and panda_joint4 .*--rename panda_joint2=panda_joint4 panda_joint4=panda_joint2", [], 0.0),
     (lambda panda, motion: (panda, with_effort(motion, motion.tau + OFFSET)),
      r".* constant offsets: panda_joint5 (\S+?)\.? ", [0.7], 0.02),
@@ -88,12 +88,12 @@ CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[f
 
 
 @pytest.mark.parametrize(("make", "expected", "numbers", "within"), CAUSES, ids=[case[1][:40] for case in CAUSES])
-def test_a_cause_is_named_with_its_size(
+def test_hint_names_cause_and_size(
     make: Callable[[RobotModel, RecordedMotion], Case],
     expected: str,
     numbers: Sequence[float],
     within: float,
-    load_robot: Load,
+    load_robot: LoadRobot,
 ) -> None:
     panda = load_robot("panda", "panda")
     (hint,) = reported(*make(panda, recorded(panda, 1)))
@@ -104,63 +104,63 @@ def test_a_cause_is_named_with_its_size(
     ("gravity", "words"),
     [([9.81, 0.0, 0.0], "on a wall"), ([0.0, 0.0, 9.81], "on a ceiling"), ([0.0, -6.94, -6.94], "tilted")],
 )
-def test_another_direction_of_gravity(load_robot: Load, gravity: list[float], words: str) -> None:
+def test_hint_names_direction_of_gravity(load_robot: LoadRobot, gravity: list[float], words: str) -> None:
     (hint,) = reported(load_robot("panda", "panda"), recorded(load_robot("panda", "panda", gravity=gravity)))
     assert words in hint and "--gravity" in hint
-    np.testing.assert_allclose(numbers_of(hint, IT_IS), gravity, atol=0.15)
+    np.testing.assert_allclose(numbers_of(hint, GRAVITY_HINT), gravity, atol=0.15)
 
 
 def numbers_of(text: str, pattern: str) -> list[float]:
-    found = re.search(pattern, text)
-    assert found is not None, text
-    return [float(x) for x in found.groups()]
+    match = re.search(pattern, text)
+    assert match is not None, text
+    return [float(x) for x in match.groups()]
 
 
-def test_missing_friction(load_robot: Load) -> None:
-    """Viscous 4 Nm s/rad and Coulomb 6 Nm on every joint; the noise is 3 % of up to 60 Nm."""
+def test_hint_names_missing_friction(load_robot: LoadRobot) -> None:
+    """Viscous 4 Nm s/rad and Coulomb 6 Nm in every joint; the noise is 3 % of up to 60 Nm."""
     model = load_robot("ur5e")
     motion = recorded(model)
     (hint,) = reported(model, with_effort(motion, motion.tau + 4.0 * motion.qd + 6.0 * np.sign(motion.qd)))
     assert hint.startswith("the model has no friction")
     for name in model.joint_names:
-        found = numbers_of(hint, rf"{name} viscous (\S+), Coulomb (\S+) forwards and (\S+) backwards")
-        np.testing.assert_allclose(found, [4.0, 6.0, 6.0], rtol=0, atol=2.0)
+        values = numbers_of(hint, rf"{name} viscous (\S+), Coulomb (\S+) forwards and (\S+) backwards")
+        np.testing.assert_allclose(values, [4.0, 6.0, 6.0], rtol=0, atol=2.0)
 
 
-def test_two_causes_are_both_named(load_robot: Load) -> None:
-    """A payload, or a turned sign, on an arm whose dynamics file was forgotten: each with the other fitted along."""
+def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
+    """A payload, or a wrong sign, and a model without friction."""
     panda, bare = load_robot("panda", "panda"), load_robot("panda")
-    found = reported(bare, recorded(panda.with_payload("panda_link7", *LOAD)))
-    assert len(found) == 2 and any("friction" in hint for hint in found)
-    (mass,) = (numbers_of(hint, r"([\d.]+) kg on panda_link7")[0] for hint in found if "carries" in hint)
+    texts = reported(bare, recorded(panda.with_payload("panda_link7", *PAYLOAD)))
+    assert len(texts) == 2 and any("friction" in hint for hint in texts)
+    (mass,) = (numbers_of(hint, r"([\d.]+) kg on panda_link7")[0] for hint in texts if "carries" in hint)
     assert mass == pytest.approx(0.8, abs=0.05)
     motion = recorded(panda)
-    found = reported(bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1])))
-    assert len(found) == 2 and any("no friction" in hint for hint in found)
-    assert any(hint.startswith("the measured effort of panda_joint4 has the wrong sign") for hint in found)
+    texts = reported(bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1])))
+    assert len(texts) == 2 and any("no friction" in hint for hint in texts)
+    assert any(hint.startswith("the measured effort of panda_joint4 has the wrong sign") for hint in texts)
 
 
-def test_a_joint_without_measured_effort_does_not_mislead(load_robot: Load) -> None:
-    """As of a gripper: its driver reports 0; what the others lack is named."""
+def test_joint_without_measured_effort_is_ignored(load_robot: LoadRobot) -> None:
+    """The driver of joint 7 reports 0, as that of a gripper; the friction of the other joints is reported."""
     panda, bare = load_robot("panda", "panda"), load_robot("panda")
     motion = recorded(panda)
     (hint,) = reported(bare, with_effort(motion, motion.tau * (np.arange(7) != 6)))
     assert hint.startswith("the model has no friction")
 
 
-def test_a_load_whose_mass_no_motion_shows(load_robot: Load) -> None:
-    """One joint: the mass at its axis moves nothing; what can be seen is its first moment."""
+def test_payload_with_unobservable_mass(load_robot: LoadRobot) -> None:
+    """With a single joint only the first moment of a payload is observable."""
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
     link = model.moving_links[-1]
-    (hint, *_) = reported(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], LOAD[2])))
+    (hint, *_) = reported(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], PAYLOAD[2])))
     assert numbers_of(hint, rf"\[(\S+), \S+, \S+\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
 
 
-def test_gravity_that_a_planar_arm_feels_only_in_part(load_robot: Load) -> None:
-    """Its plane holds x and z: of (4.905, -4.905, -6.94) it feels (4.905, 0, -6.94), and y is what makes 9.81 full."""
+def test_partially_observable_gravity(load_robot: LoadRobot) -> None:
+    """The arm moves in the x-z plane: of (4.905, -4.905, -6.94) it observes x and z; y completes 9.81 m/s^2."""
     tilted = [4.905, -4.905, -6.937]
     model = load_robot("planar_2r", gravity=tilted)
     (hint,) = reported(model, recorded(model.without_gravity()))
     assert hint.startswith("the measured effort has no gravity in it")
     (hint,) = reported(load_robot("planar_2r", gravity=[-4.905, -4.905, -6.937]), recorded(model))
-    np.testing.assert_allclose(numbers_of(hint, IT_IS), tilted, atol=0.2)
+    np.testing.assert_allclose(numbers_of(hint, GRAVITY_HINT), tilted, atol=0.2)

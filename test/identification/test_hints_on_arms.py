@@ -1,4 +1,4 @@
-"""Every cause on recordings of arms with friction and noise everywhere: it is named, and nothing else is."""
+"""Hints on recordings of arms with friction and noise in all joints: the true causes and no others."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
     ids=["ur5e", "ur5e, many", "panda, many"],
 )
 @pytest.mark.parametrize("name", CASES)
-def test_the_true_cause_alone_is_named(
+def test_hints_name_exactly_the_true_causes(
     name: str, robot: str, seeds: Sequence[int], urdf_path: Callable[[str], Path], tmp_path: Path
 ) -> None:
     for seed in seeds:
         case = CASES[name](Arm(urdf_path(robot), tmp_path, seed))
-        found = hints(case.model, analyse_torque(case.model, case.motion))
-        assert len(found) == len(case.causes), (seed, found)
+        reported = hints(case.model, analyse_torque(case.model, case.motion))
+        assert len(reported) == len(case.causes), (seed, reported)
         for cause in case.causes:
-            assert any(cause in hint for hint in found), (seed, cause, found)
+            assert any(cause in hint for hint in reported), (seed, cause, reported)

@@ -1,4 +1,4 @@
-"""Identification against a known truth: recordings with noise on position, velocity and effort."""
+"""Identification against known parameters: recordings with noise in position, velocity and effort."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,17 +27,17 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 NORMAL_95 = 1.959964  # two-sided
 
 
-def as_it_is(series: JointSeries) -> JointSeries:
+def unchanged(series: JointSeries) -> JointSeries:
     return series
 
 
-def late_effort(series: JointSeries) -> JointSeries:
-    """One sample of 5 ms late."""
+def delayed_effort(series: JointSeries) -> JointSeries:
+    """Delay the effort by one sample of 5 ms."""
     return replace(series, effort=np.concatenate([series.effort[:1], series.effort[:-1]]))
 
 
 def filtered_velocity(series: JointSeries) -> JointSeries:
-    """Through a low-pass of first order with 10 ms, as drivers do."""
+    """Filter the velocity by a first-order low-pass with a time constant of 10 ms, as drivers do."""
     share = 0.005 / 0.015
     start = (1.0 - share) * series.velocity[:1]
     velocity, _ = signal.lfilter([share], [1.0, share - 1.0], series.velocity, axis=0, zi=start)
@@ -45,20 +45,20 @@ def filtered_velocity(series: JointSeries) -> JointSeries:
 
 
 def stribeck(truth: Truth) -> Truth:
-    """Friction of each joint falls by 0.6 Nm from breakaway to 4 % of its highest speed."""
+    """Add friction to each joint that falls from 0.6 Nm with a Stribeck velocity of 4 % of its highest speed."""
     velocity = 0.04 * np.abs(truth.qd).max(axis=0)
     return replace(truth, tau=truth.tau + 0.6 * np.exp(-((truth.qd / velocity) ** 2)) * np.sign(truth.qd))
 
 
 def sublinear(truth: Truth) -> Truth:
-    """A part of the viscous friction grows with |qd|^0.7."""
+    """Replace viscous friction of 1 Nm s/rad by friction in proportion to |qd|^0.7."""
     return replace(truth, tau=truth.tau + np.sign(truth.qd) * np.abs(truth.qd) ** 0.7 - truth.qd)
 
 
-def covered(
-    truth: Truth, noise: float, seeds: int, driver: Callable[[JointSeries], JointSeries] = as_it_is
+def coverage(
+    truth: Truth, noise: float, seeds: int, driver: Callable[[JointSeries], JointSeries] = unchanged
 ) -> tuple[Array, Array]:
-    """Return two arrays (seeds, parameters): True if the 95 % interval holds the truth; if both halves' do agree."""
+    """Return True (seeds, parameters) if a 95 % interval contains the true value, and if those of both halves agree."""
     parameterization = Parameterization.of(truth.model)
     true = parameterization.base.combination @ parameterization.own
 
@@ -87,12 +87,12 @@ def covered(
         pytest.param("panda", 40.0, 0.01, 100, marks=pytest.mark.slow),
     ],
 )
-def test_95_percent_intervals_hold_the_truth(
+def test_95_percent_intervals_contain_true_values(
     name: str, seconds: float, noise: float, seeds: int, urdf_path: Path_, tmp_path: Path
 ) -> None:
-    """Over all seeds and base parameters in 90 to 99 % of the cases; over 100 seeds each parameter in 80 % or more."""
+    """In 90 to 99 % of all seeds and base parameters; each parameter in 80 % or more of 100 seeds."""
     truth = fourier(with_friction(urdf_path(name), tmp_path), seconds, rate=200.0, seed=1)
-    hits, _ = covered(truth, noise, seeds)
+    hits, _ = coverage(truth, noise, seeds)
     assert 0.90 <= hits.mean() <= 0.99
     if seeds >= 100:
         assert hits.mean(axis=0).min() >= 0.8
@@ -100,14 +100,14 @@ def test_95_percent_intervals_hold_the_truth(
 
 @pytest.mark.parametrize(
     ("robot", "driver"),
-    [(None, late_effort), (None, filtered_velocity), (stribeck, as_it_is), (sublinear, as_it_is)],
+    [(None, delayed_effort), (None, filtered_velocity), (stribeck, unchanged), (sublinear, unchanged)],
     ids=["late effort", "filtered velocity", "stribeck", "sublinear viscous"],
 )
 @pytest.mark.parametrize(
     ("name", "seeds"),
     [("scara", 10), *(pytest.param(name, 30, marks=pytest.mark.slow) for name in ("scara", "panda"))],
 )
-def test_intervals_hold_where_the_model_neglects_something(
+def test_intervals_contain_true_values_despite_neglected_effects(
     name: str,
     seeds: int,
     robot: Callable[[Truth], Truth] | None,
@@ -116,12 +116,12 @@ def test_intervals_hold_where_the_model_neglects_something(
     tmp_path: Path,
 ) -> None:
     truth = fourier(with_friction(urdf_path(name), tmp_path), 40.0, rate=200.0, seed=1)
-    hits, halves = covered(truth if robot is None else robot(truth), 0.02, seeds, driver)
+    hits, halves = coverage(truth if robot is None else robot(truth), 0.02, seeds, driver)
     assert hits.mean() >= 0.90 and halves.mean() >= 0.90
 
 
-def test_a_rotor_that_hides_in_a_links_inertia(urdf_path: Path_, tmp_path: Path) -> None:
-    """1.2 kg m^2 at joint 2, as of a harmonic drive: far more than a link of that mass can have about its joint."""
+def test_rotor_indistinguishable_from_link_inertia(urdf_path: Path_, tmp_path: Path) -> None:
+    """1.2 kg m^2 at joint 2, as of a harmonic drive: far more than the possible inertia of a link of that mass."""
     name = "shoulder_lift_joint"
     prior = RobotModel.from_urdf_file(urdf_path("ur5e"))
     truth = with_friction(urdf_path("ur5e"), tmp_path, rotor=(name, 1.2))
@@ -165,8 +165,8 @@ def test_stribeck_friction_is_identified_only_if_the_robot_has_it(
 
 
 @pytest.mark.parametrize("name", ["scara", "panda"])
-def test_friction_comes_within_two_percent(name: str, urdf_path: Path_, tmp_path: Path) -> None:
-    """Every coefficient, least squares and what the dynamics file gets, at 1 % noise over a minute and a half."""
+def test_friction_is_accurate_to_two_percent(name: str, urdf_path: Path_, tmp_path: Path) -> None:
+    """Every coefficient, by least squares and in the dynamics file, with 1 % noise over 90 s."""
     model = with_friction(urdf_path(name), tmp_path)
     truth = fourier(model, seconds=90.0, rate=250.0, seed=1)
     result = identify(model, [recorded_motion(truth.recorded(7, 0.01), Smoothing())])
@@ -180,18 +180,18 @@ def test_friction_comes_within_two_percent(name: str, urdf_path: Path_, tmp_path
 
 
 @pytest.mark.slow
-def test_friction_of_joints_that_stick(urdf_path: Path_, tmp_path: Path) -> None:
-    """Our own plant, whose joints really stick, under computed torque without friction: within 2 % too."""
+def test_friction_of_sticking_joints(urdf_path: Path_, tmp_path: Path) -> None:
+    """The simulated plant with stiction, under computed torque without friction compensation."""
     model = with_friction(urdf_path("scara"), tmp_path)
-    wish = fourier(model, 30.0, 1000.0, seed=1)
+    desired = fourier(model, 30.0, 1000.0, seed=1)
 
     def controller(t: float, q: Array, qd: Array) -> Array:
         k = round(1000.0 * t)
-        return model.inverse_dynamics(q, qd, wish.qdd[k] + 36.0 * (wish.q[k] - q) + 12.0 * (wish.qd[k] - qd))
+        return model.inverse_dynamics(q, qd, desired.qdd[k] + 36.0 * (desired.q[k] - q) + 12.0 * (desired.qd[k] - qd))
 
-    run = simulate(model, controller, 30.0, initial_positions=wish.q[0], initial_velocities=wish.qd[0])
-    assert (run.velocity[:, 2] == 0.0).mean() > 0.2  # it does stick
-    between = 0.5 * (run.effort[1:] + run.effort[:-1])  # each holds from one sample to the next
+    run = simulate(model, controller, 30.0, initial_positions=desired.q[0], initial_velocities=desired.qd[0])
+    assert (run.velocity[:, 2] == 0.0).mean() > 0.2
+    between = 0.5 * (run.effort[1:] + run.effort[:-1])  # each effort is held from one sample to the next
     time, q, qd = run.time[1:-1], run.position[1:-1], run.velocity[1:-1]
     truth = Truth(model, time, q, qd, np.zeros_like(qd), between)  # acceleration is not recorded
     result = identify(model, [recorded_motion(truth.recorded(5, 0.01), Smoothing())])

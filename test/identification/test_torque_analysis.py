@@ -1,4 +1,4 @@
-"""The split of the torque against closed forms, and its figures against their definitions."""
+"""Terms of the torque against closed forms, and statistics of the residual against their definitions."""
 
 import dataclasses
 from collections.abc import Callable
@@ -19,25 +19,25 @@ def planar_2r() -> RobotModel:
     return RobotModel.from_urdf(arms.craig_planar_2r(P).urdf, gravity=[0.0, -P.g, 0.0])
 
 
-def test_parts_are_those_of_the_textbook() -> None:
+def test_terms_by_closed_form() -> None:
     """Craig (6.60)-(6.62): M qdd, V(q, qd) and G(q), sample by sample."""
     model = planar_2r()
     motion = exciting_motion(model, seed=1, samples=60)
     analysis = analyse_torque(model, motion)
     for k in range(len(motion.time)):
         q, qd, qdd = motion.q[k], motion.qd[k], motion.qdd[k]
-        for found, expected in (
+        for actual, expected in (
             (analysis.inertia, craig_planar_2r.mass_matrix(P, q) @ qdd),
             (analysis.velocity, craig_planar_2r.velocity_terms(P, q, qd)),
             (analysis.gravity, craig_planar_2r.gravity(P, q)),
             (analysis.friction, np.zeros(2)),
         ):
-            np.testing.assert_allclose(found[k], expected, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(actual[k], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-def test_friction_is_the_dynamics_files(load_robot: Callable[..., RobotModel]) -> None:
-    """Viscous b qd and Coulomb c sign(qd), Craig (6.111), of the shipped file; the rest as without friction."""
+def test_friction_term_is_that_of_the_dynamics_file(load_robot: Callable[..., RobotModel]) -> None:
+    """Viscous b qd and Coulomb c sign(qd), Craig (6.111), of the shipped file; other terms are unchanged."""
     model = load_robot("puma560", "puma560")
     motion = exciting_motion(model, seed=2, samples=50, noise=0.0)
     analysis = analyse_torque(model, motion)
@@ -46,8 +46,8 @@ def test_friction_is_the_dynamics_files(load_robot: Callable[..., RobotModel]) -
     assert (np.abs(analysis.friction).max(axis=0) > 0.1).all()
 
 
-def test_figures() -> None:
-    """A residual of known mean and size: tau = model + 2 + 3 sin, so that RMS^2 = 4 + 9 / 2."""
+def test_statistics_of_residual() -> None:
+    """tau = model + 2 + 3 sin gives RMS^2 = 4 + 9 / 2."""
     model = planar_2r()
     motion = exciting_motion(model, seed=3, noise=0.0, samples=800)
     wave = np.sin(2 * np.pi * np.arange(800) / 100)[:, np.newaxis]

@@ -1,4 +1,4 @@
-"""A real Panda's exciting trajectory, where it was downloaded, against Pinocchio with the friction of Gaz et al."""
+"""A real Panda's exciting trajectory, against Pinocchio with the friction of Gaz et al."""
 
 import dataclasses
 import re
@@ -32,7 +32,7 @@ def series(tmp_path: Path) -> JointSeries:
 
 
 def panda(tmp_path: Path, hand: bool) -> RobotModel:
-    """The public URDF with the friction of Gaz et al.; without the hand its links weigh nothing."""
+    """Return the public URDF with the friction of Gaz et al.; ``hand`` False sets the mass of the gripper to 0."""
     dynamics = yaml.safe_load(find_resource("config", "panda.dynamics.yaml").read_text(encoding="utf-8"))
     if not hand:
         dynamics["links"] = WITHOUT_HAND
@@ -41,8 +41,8 @@ def panda(tmp_path: Path, hand: bool) -> RobotModel:
     return public_panda(file)
 
 
-def test_the_default_filter_reaches_the_known_errors(series: JointSeries, tmp_path: Path) -> None:
-    """And without noise in the effort it is far below them; no payload is called out."""
+def test_errors_are_below_those_of_the_reference(series: JointSeries, tmp_path: Path) -> None:
+    """Effort is filtered too, which removes its noise. No payload is reported."""
     model = panda(tmp_path, hand=False)
     analysis = analyse_torque(model, recorded_motion(series, Smoothing()))
     np.testing.assert_allclose(root_mean_square(series.effort), MEASURED, rtol=0.02)
@@ -52,10 +52,10 @@ def test_the_default_filter_reaches_the_known_errors(series: JointSeries, tmp_pa
 
 
 @pytest.mark.parametrize(("cutoff", "within"), [(None, 0.02), (4.0, 0.01)])
-def test_the_same_against_the_effort_as_measured(
+def test_errors_equal_those_of_the_reference_with_unfiltered_effort(
     cutoff: float | None, within: float, series: JointSeries, tmp_path: Path
 ) -> None:
-    """Motion smoothed, effort not: what the other implementation did."""
+    """The reference filters the motion and not the effort."""
     motion = recorded_motion(series, Smoothing(cutoff))
     stamps = (series.stamps - series.stamps[0]) * 1e-9
     effort = np.column_stack([np.interp(motion.time, stamps, column) for column in series.effort.T])
@@ -63,16 +63,16 @@ def test_the_same_against_the_effort_as_measured(
     np.testing.assert_allclose(analysis.rms, EXPECTED, rtol=within)
 
 
-def test_a_gripper_that_is_not_mounted_is_reported(series: JointSeries, tmp_path: Path) -> None:
-    """The model's hand and fingers weigh 0.76 kg, some 0.14 m beyond the origin of link 7."""
+def test_absent_gripper_is_reported(series: JointSeries, tmp_path: Path) -> None:
+    """Hand and fingers of the model: 0.76 kg, some 0.14 m beyond the origin of link 7."""
     model = panda(tmp_path, hand=True)
     analysis = analyse_torque(model, recorded_motion(series, Smoothing()))
     assert (analysis.rms[1:4] > 1.5).all()
     payload = hints(model, analysis)[0]
-    assert payload.startswith("the model carries what the robot does not")
-    found = re.search(r"([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m", payload)
-    assert found is not None
-    mass, x, y, z = (float(number) for number in found.groups())
+    assert payload.startswith("the model carries a payload")
+    match = re.search(r"([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m", payload)
+    assert match is not None
+    mass, x, y, z = (float(number) for number in match.groups())
     assert mass == pytest.approx(0.7, abs=0.1)
     np.testing.assert_allclose([x, y, z], [0.0, 0.0, 0.14], atol=0.03)
 
@@ -90,10 +90,10 @@ GAINS = np.array([11.0, 14.0, 9.0, 12.0, 8.0, 7.0, 9.0])
     ],
     ids=["mNm", "amperes", "all signs", "one sign"],
 )
-def test_a_misread_effort_is_called_out(
+def test_wrong_units_and_signs_of_effort_are_reported(
     effort: Callable[[Array], Array], cause: str, series: JointSeries, tmp_path: Path
 ) -> None:
-    """First, and after it nothing but what is left of the recording as it is: its friction."""
+    """The first hint; others report only friction, which differs also in the original recording."""
     model = panda(tmp_path, hand=False)
     motion = recorded_motion(dataclasses.replace(series, effort=effort(series.effort)), Smoothing())
     first, *others = hints(model, analyse_torque(model, motion))
@@ -102,13 +102,13 @@ def test_a_misread_effort_is_called_out(
 
 
 @pytest.mark.parametrize("delay", [0.005, 0.010])
-def test_a_delay_of_the_effort_is_found_and_compensated(delay: float, series: JointSeries, tmp_path: Path) -> None:
+def test_effort_delay_is_estimated_and_corrected(delay: float, series: JointSeries, tmp_path: Path) -> None:
     model = panda(tmp_path, hand=False)
     time = (series.stamps - series.stamps[0]) * 1e-9
     late = np.column_stack([np.interp(time - delay, time, column) for column in series.effort.T])
     series = dataclasses.replace(series, effort=late)
-    found = hints(model, analyse_torque(model, recorded_motion(series, Smoothing())))
-    (hint,) = (hint for hint in found if "--effort-delay" in hint)
+    reported = hints(model, analyse_torque(model, recorded_motion(series, Smoothing())))
+    (hint,) = (hint for hint in reported if "--effort-delay" in hint)
     estimate = float(re.search(r"--effort-delay (\S+)", hint)[1])
     assert estimate == pytest.approx(delay, abs=0.003)
     shifted = recorded_motion(series, Smoothing(), effort_delay=estimate)
@@ -116,8 +116,8 @@ def test_a_delay_of_the_effort_is_found_and_compensated(delay: float, series: Jo
 
 
 @pytest.mark.parametrize("cutoff", [None, 4.0])
-def test_both_halves_agree_within_their_intervals(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
-    """In 90 % of the base parameters or more; by noise alone, which is the least of this arm's errors, in 68 %."""
+def test_estimates_of_both_halves_agree(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
+    """In 90 % or more of the base parameters; with deviations due to noise alone it would be 68 %."""
     parameterization = Parameterization.of(panda(tmp_path, hand=False))
     motion = recorded_motion(series, Smoothing(cutoff))
     half = len(motion.time) // 2
@@ -131,8 +131,8 @@ def test_both_halves_agree_within_their_intervals(cutoff: float | None, series: 
 
 
 @pytest.mark.parametrize("cutoff", [None, 4.0])
-def test_last_third_is_explained_better(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
-    """Identified on the first two thirds: RMS error in at least six of seven joints, against the URDF without hand."""
+def test_identified_model_has_smaller_holdout_error(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
+    """Identified on the first two thirds; smaller RMS error on the last third in at least six of seven joints."""
     model = panda(tmp_path, hand=False)
     prior = yaml.safe_load((tmp_path / "panda.dynamics.yaml").read_text(encoding="utf-8"))
     identified = tmp_path / "identified.yaml"
@@ -140,7 +140,7 @@ def test_last_third_is_explained_better(cutoff: float | None, series: JointSerie
     end = round(2 / 3 * len(motion.time))
     result = identify(model, [motion.part(slice(end))])
     write_dynamics_file(identified, dynamics_document(result, prior), [])
-    found = public_panda(identified)
-    before, after = (analyse_torque(m, motion.part(slice(end, None))).rms for m in (model, found))
+    identified_model = public_panda(identified)
+    before, after = (analyse_torque(m, motion.part(slice(end, None))).rms for m in (model, identified_model))
     assert np.count_nonzero(after < before) >= 6
     assert np.linalg.norm(after) < 0.7 * np.linalg.norm(before)

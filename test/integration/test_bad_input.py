@@ -40,7 +40,7 @@ def _runs(graph: Graph, node: str) -> None:
 
 
 @pytest.mark.parametrize("node", NODES)
-def test_broken_robots(node: str, tmp_path: Path) -> None:
+def test_invalid_robot_can_be_replaced(node: str, tmp_path: Path) -> None:
     """An invalid robot from the parameter or the latched topic can be replaced later."""
     with Graph(tmp_path) as graph:
         process = graph.start(node, {**PLANAR, "robot_description": BROKEN})
@@ -54,7 +54,7 @@ def test_broken_robots(node: str, tmp_path: Path) -> None:
         _runs(graph, node)
 
 
-def test_what_keeps_nodes_from_their_work(tmp_path: Path) -> None:
+def test_invalid_qos_and_trajectory_parameters_are_reported(tmp_path: Path) -> None:
     """Nodes report the error, and wait until it is corrected."""
     override = {"/joint_states": {"subscription": {"reliability": "relaible"}}}
     with Graph(tmp_path) as graph:
@@ -67,7 +67,7 @@ def test_what_keeps_nodes_from_their_work(tmp_path: Path) -> None:
         assert "spiral" in trajectory.errors[0]
 
 
-def test_a_recorder_that_cannot_record_ends_with_the_reason(tmp_path: Path) -> None:
+def test_recorder_ends_with_an_error_if_it_cannot_record(tmp_path: Path) -> None:
     """In a domain of its own, because Fast DDS 3.2 may crash during discovery at exit."""
     bag, broken = tmp_path / "bag", tmp_path / "broken.yaml"
     bag.mkdir()
@@ -83,7 +83,7 @@ def test_a_recorder_that_cannot_record_ends_with_the_reason(tmp_path: Path) -> N
         assert reason in line
 
 
-def test_unfit_parameters_of_the_controller(tmp_path: Path) -> None:
+def test_invalid_parameters_of_the_controller(tmp_path: Path) -> None:
     """Parameters that depend on the robot are refused when the node is configured."""
     node = "computed_torque_node"
     with Graph(tmp_path) as graph:
@@ -119,7 +119,7 @@ BAD_PLANT: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_parameters_of_the_plant(tmp_path: Path) -> None:
+def test_invalid_parameters_of_the_plant(tmp_path: Path) -> None:
     """ROS refuses numbers out of range; the node reports the others when its robot is known."""
     node = "simulation_node"
     with Graph(tmp_path) as graph:

@@ -104,7 +104,7 @@ def _pd(kp: Any, kd: Any) -> Array:
     return np.asarray(kp) * (Q_D - Q) + np.asarray(kd) * (QD_D - QD)
 
 
-def test_laws(arm: Arm) -> None:
+def test_gains_of_the_laws(arm: Arm) -> None:
     """Gains are given as numbers, or by natural frequency and damping ratio."""
     omega, zeta = np.array([7.0, 9.0]), np.array([0.8, 1.2])
     frequencies = {"gains.natural_frequency": list(omega), "gains.damping_ratio": list(zeta)}
@@ -142,7 +142,7 @@ def test_refused(arm: Arm) -> None:
     assert_effort(arm.effort(), _computed_torque())
 
 
-def test_changes_between_configurations(tmp_path: Path) -> None:
+def test_parameter_changes_while_unconfigured(tmp_path: Path) -> None:
     """Parameters that are read on configuration apply to later commands; read-only ones cannot change."""
     with Graph(tmp_path) as graph:
         graph.start(NODE, PLANAR)

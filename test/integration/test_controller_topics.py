@@ -118,7 +118,7 @@ def assert_follows(driver: Driver, begin: int, t: float, motion: State, atol: fl
     np.testing.assert_allclose(answer.effort, expected, rtol=0, atol=atol)
 
 
-def test_a_trajectory_with_a_stamp_in_the_future_replaces_the_one_that_runs(driver: Driver) -> None:
+def test_future_trajectory_replaces_the_current_one(driver: Driver) -> None:
     """The old motion continues until then; the new one starts from the desired motion."""
     first, second = np.array([0.4, -0.1]), np.array([-0.9, 0.3])
     begin = accepted(driver, move(first, 2.0))
@@ -226,7 +226,7 @@ def test_payload(driver: Driver) -> None:
     expect(0.0, 0.0, 0.0)
 
 
-def test_a_rate_of_its_own(tmp_path: Path) -> None:
+def test_update_rate(tmp_path: Path) -> None:
     """One state is enough for commands; trajectories use the system clock. The robot was published before."""
     with Graph(tmp_path) as graph:
         graph.describe(URDF)
@@ -267,7 +267,7 @@ def _assert_real_time(node: NodeProcess) -> None:
 
 
 @pytest.mark.slow
-def test_two_arms_side_by_side(tmp_path: Path) -> None:
+def test_two_arms_in_namespaces(tmp_path: Path) -> None:
     """One file for both; each has its own robot, trajectory, torque, services and parameters.
 
     The left one learns its robot from the latched topic in its namespace. The right one asks for reliable

@@ -24,7 +24,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.resources import *
 share = share_directory()
 files = [str(find_resource(kind, path.name).relative_to(share))
-         for kind in ("urdf", "config", "launch", "rviz") for path in (share / kind).glob("*.*")]
+         for kind in ("urdf", "config", "launch", "rviz", "recordings") for path in (share / kind).glob("*.*")]
 model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=robot_dynamics_file("panda"))
 print(json.dumps([robot_dynamics_ros.__file__, str(share), sorted(files), model.n]))
 """
@@ -54,7 +54,9 @@ def _pip(cwd: Path, *arguments: str) -> None:
 def _assert_finds_everything(output: str, inside: Path, share: Path) -> None:
     module, found, files, joints = json.loads(output.splitlines()[-1])
     expected = [
-        f"{kind}/{path.name}" for kind in ("urdf", "config", "launch", "rviz") for path in (ROOT / kind).glob("*.*")
+        f"{kind}/{path.name}"
+        for kind in ("urdf", "config", "launch", "rviz", "recordings")
+        for path in (ROOT / kind).glob("*.*")
     ]
     assert Path(module).resolve().is_relative_to(inside.resolve())
     assert Path(found) == share.resolve()

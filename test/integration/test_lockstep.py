@@ -149,7 +149,7 @@ def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
     np.testing.assert_allclose(last.q, GOAL, rtol=0, atol=1e-3)
 
 
-def test_it_waits_for_the_answer_to_its_state(tmp_path: Path) -> None:
+def test_plant_waits_for_the_command_of_its_state(tmp_path: Path) -> None:
     """Time does not advance without the command for its state: v = M^-1 (tau - g) t."""
     with Graph(tmp_path) as graph:
         plant = Simulation(graph, {**PLANT, "start_paused": False})

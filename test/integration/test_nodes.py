@@ -45,8 +45,8 @@ def test_other_publishers_are_named_and_refused(tmp_path: Path) -> None:
         assert robot.statuses[-1].level == WARN and robot.mode == "active"
 
 
-def test_a_driver_learns_that_commands_stop(tmp_path: Path) -> None:
-    """QoS deadlines detect it. A publisher of joint_states without messages is reported."""
+def test_driver_receives_deadline_and_liveliness_events(tmp_path: Path) -> None:
+    """QoS deadlines detect missing commands. A publisher of joint_states without messages is reported."""
     missed: list[Any] = []
     with Graph(tmp_path) as graph:
         node = graph.start(NODE, {**ANYWHERE, "state_timeout": 0.5})
@@ -144,7 +144,7 @@ def test_exit_code_of_the_motion(tmp_path: Path) -> None:
             robot.begin(Q, {"saturation_timeout": float("inf")})
 
 
-def test_a_trajectory_starts_where_the_arm_is_when_it_is_sent(tmp_path: Path) -> None:
+def test_trajectory_starts_at_the_position_when_it_is_sent(tmp_path: Path) -> None:
     """The last valid position counts, and the trajectory is sent once."""
     settings = {"kind": "point_to_point", "center": [0.2, 0.1], "move_time": 2, "rate": 10}
     with Graph(tmp_path) as graph:

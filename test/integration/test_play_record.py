@@ -25,7 +25,7 @@ def _bag(file: Path, messages: list[Message]) -> Path:
     return file
 
 
-def test_the_same_bag(tmp_path: Path) -> None:
+def test_played_bag_is_recorded_unchanged(tmp_path: Path) -> None:
     """Bytes, order and timing are the same; a second player is interrupted between distant messages."""
     states = [
         Message("/joint_states", JOINT_STATE, START + 5_000_000 * k, joint_state(START + k, position=[k, np.nan]))
@@ -69,7 +69,7 @@ def test_the_same_bag(tmp_path: Path) -> None:
     assert arrival[-1] - arrival[0] > 0.5 * due / RATE, "not all at once"
 
 
-def test_the_order_of_arrival(tmp_path: Path) -> None:
+def test_order_of_arrival_is_kept(tmp_path: Path) -> None:
     """Alternating topics keep their order without simulated time; best-effort topics are recorded, too."""
     topics = ["/b", "/a", "/c"]
     with Graph(tmp_path) as graph:

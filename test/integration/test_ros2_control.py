@@ -20,7 +20,7 @@ READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 BARE = {"robot_compensates_gravity": "false", "ramp_time": "0.0", "effort_limit_scale": "[1.0]"}
 
 
-def test_each_effort_gets_to_its_joint(tmp_path: Path) -> None:
+def test_efforts_are_in_the_order_of_the_joints(tmp_path: Path) -> None:
     """The broadcaster has another joint order, and the joints of a gripper."""
     model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=robot_dynamics_file("panda"))
     document = yaml.safe_load(FORWARD.read_text(encoding="utf-8"))

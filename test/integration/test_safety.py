@@ -134,7 +134,7 @@ def test_a_clock_that_jumps_back(robots: dict[str, Robot]) -> None:
     assert near(answer.effort, following(here, speed, held))
 
 
-def test_a_state_that_cannot_be(robot: Robot) -> None:
+def test_invalid_state(robot: Robot) -> None:
     """A fault that names joint and value; the arm is held at the last valid state until clear_fault."""
     robot.begin(Q)
     last = (Q[0] + 0.01, Q[1])
@@ -188,8 +188,8 @@ def _activate(robot: Robot) -> bool:
     return robot.activate()
 
 
-def test_wrong_efforts(robot: Robot) -> None:
-    """They prevent the activation; if no state was received before, the first one deactivates the node."""
+def test_wrong_efforts_prevent_activation(robot: Robot) -> None:
+    """Wrong efforts prevent the activation; if no state was received before, the first one deactivates the node."""
     robot.begin(Q)
     wrong = gravity(Q) * (1.0, -1.0)
     _inactive(robot, wrong)
@@ -223,7 +223,7 @@ def _push(robot: Robot, plant: Plant, steps: int, force: Array) -> None:
         plant.step(robot.exchange(plant.position, plant.velocity, dt=0.002).effort, 2, wrench)
 
 
-def test_a_pushed_arm(robot: Robot) -> None:
+def test_external_torque_and_collision(robot: Robot) -> None:
     """The observed torque of a push is within 5 %, at rest and in motion; as a collision it is a fault."""
     model = RobotModel.from_urdf(URDF, dynamics=PLANAR["dynamics_file"])
     plant = Plant(model, step_size=0.001, initial_positions=Q)

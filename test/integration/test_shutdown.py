@@ -42,7 +42,7 @@ def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
     "signals",
     [pytest.param([INT], marks=pytest.mark.slow, id="once"), pytest.param([TERM, INT] * 30, id="again and again")],
 )
-def test_every_node_ends_at_once(signals: list[signal.Signals], tmp_path: Path) -> None:
+def test_nodes_shut_down_promptly(signals: list[signal.Signals], tmp_path: Path) -> None:
     """With running nodes: plant, controller, recorder, and a trajectory_node that waits for subscribers."""
     bag = tmp_path / "bag"
     with Graph(tmp_path) as graph:
@@ -87,7 +87,7 @@ def test_the_controller_stops_the_arm_first(tmp_path: Path) -> None:
         assert "Traceback" not in node.log.read_text(encoding="utf-8")
 
 
-def test_the_controller_leaves_a_last_command(tmp_path: Path) -> None:
+def test_controller_publishes_a_final_command(tmp_path: Path) -> None:
     """The final command is the gravity torque, which an effort controller continues to apply."""
     q = (0.4, -0.7)
     with Graph(tmp_path) as graph:
@@ -101,7 +101,7 @@ def test_the_controller_leaves_a_last_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("node", ["computed_torque_node", "simulation_node"])
-def test_compiling_is_broken_off(node: str, tmp_path: Path) -> None:
+def test_signal_interrupts_compilation(node: str, tmp_path: Path) -> None:
     """The first start compiles for half a minute; the node stays responsive and ends at once."""
     with Graph(tmp_path) as graph:
         parameters = {**PLANAR, "robot_description": ""}
@@ -121,7 +121,7 @@ def test_compiling_is_broken_off(node: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
+def test_hanging_subscriber_does_not_delay_shutdown(tmp_path: Path) -> None:
     """trajectory_node waits for acknowledgement for a limited time."""
     with Graph(tmp_path) as graph:
         controller = graph.start("computed_torque_node", PLANAR)
@@ -145,7 +145,7 @@ def test_a_subscriber_that_hangs_holds_nobody_up(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("signals", [[INT], [TERM, INT] * 10], ids=["once", "again and again"])
-def test_the_interrupted_demo_leaves_nothing_behind(signals: list[signal.Signals], tmp_path: Path) -> None:
+def test_interrupted_demo_ends_all_its_processes(signals: list[signal.Signals], tmp_path: Path) -> None:
     log, out = tmp_path / "demo.log", tmp_path / "out"
     command = "-m robot_dynamics_ros.cli.main demo --live --robot planar_2r --law computed_torque"
     with log.open("w") as output:

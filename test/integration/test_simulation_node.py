@@ -118,7 +118,7 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
     assert (tuple(first.position), tuple(first.velocity), tuple(first.effort)) == (Q, (0.0, 0.0), (0.0, 0.0))
 
 
-def test_a_push(paused: Simulation) -> None:
+def test_external_wrench(paused: Simulation) -> None:
     """A wrench F at the tip in the axes of link 2 gives J^T F; a reset ends it."""
     fx, fy = 40.0, -25.0
     about2 = TSAI.a2 * fy
@@ -130,8 +130,8 @@ def test_a_push(paused: Simulation) -> None:
     _assert_first_period(paused.first_step_under(TAU), _acceleration(TAU))
 
 
-def test_commands_and_wrenches_that_cannot_be(paused: Simulation) -> None:
-    """They are counted and do not release the brakes; one per second is logged with the culprit."""
+def test_invalid_commands_and_wrenches(paused: Simulation) -> None:
+    """Invalid messages are counted and do not release the brakes; one per second is logged with the culprit."""
     graph, log = paused.graph, paused.log_from_now()
     before = paused.statuses[-1].number("refused")
     paused.push("hand", (1.0,) * 6)
@@ -146,7 +146,7 @@ def test_commands_and_wrenches_that_cannot_be(paused: Simulation) -> None:
     assert tuple(paused.step().position) == Q
 
 
-def test_commands_that_stop(paused: Simulation) -> None:
+def test_command_timeout(paused: Simulation) -> None:
     """After 20 ms, ten periods, the brakes are on; the next command releases them."""
     paused.set(command_timeout=0.02, on_command_timeout="hold")
     paused.await_command(TAU)
@@ -163,7 +163,7 @@ def test_commands_that_stop(paused: Simulation) -> None:
     _assert_first_period(paused.step(), _acceleration(TAU, last.position))
 
 
-def test_slower_than_the_controller_waits(paused: Simulation) -> None:
+def test_states_are_repeated_in_slow_simulations(paused: Simulation) -> None:
     """With one second between states each is repeated, so that the controller detects no timeout."""
     paused.set(real_time_factor=0.002)
     paused.pause(False)
@@ -172,7 +172,7 @@ def test_slower_than_the_controller_waits(paused: Simulation) -> None:
     assert paused.next_status().number("real time factor wanted") == 0.002
 
 
-def test_bad_parameters_change_nothing(paused: Simulation) -> None:
+def test_invalid_parameters_change_nothing(paused: Simulation) -> None:
     for name, value in (
         ("step_size", 0.002),  # it needs a new start
         ("friction_scale", [1.0, 1.0, 1.0]),
@@ -184,7 +184,7 @@ def test_bad_parameters_change_nothing(paused: Simulation) -> None:
     _assert_first_period(paused.first_step_under(TAU), _acceleration(TAU))
 
 
-def test_a_simulation_that_cannot_be(paused: Simulation) -> None:
+def test_failed_step_and_reset(paused: Simulation) -> None:
     """A step too large for 1e6 Nms/rad of damping fails with a message and finite numbers; a reset recovers."""
     log = paused.log_from_now()
     paused.set(friction_scale=[1e6])

@@ -55,7 +55,7 @@ def test_computed_torque_tracks_far_better_than_pd(demo: tuple[Path, str]) -> No
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_the_bag_holds_the_run(law: str, demo: tuple[Path, str]) -> None:
+def test_bag_contains_the_run(law: str, demo: tuple[Path, str]) -> None:
     bag = demo[0] / law / "bag"
     with AnyReader([bag], default_typestore=get_typestore(Stores.LATEST)) as reader:
         assert {connection.topic: connection.msgtype for connection in reader.connections} == TOPICS
@@ -90,7 +90,7 @@ def test_a_bag_of_the_demo_needs_no_options(
     assert "note: robot:" in capsys.readouterr().err
 
 
-def test_nothing_is_left_behind(demo: tuple[Path, str]) -> None:
+def test_no_processes_or_errors_remain(demo: tuple[Path, str]) -> None:
     """Every process of the demo has its output folder in its command line."""
     assert processes_with(str(demo[0])) == []
     for log in demo[0].rglob("*_node.log"):

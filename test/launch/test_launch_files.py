@@ -105,7 +105,7 @@ def test_computed_torque_starts_plant_controller_and_trajectory(robot: str) -> N
         assert not any(new.startswith("/") for new in node.remappings.values()), "names keep to their namespace"
 
 
-def test_without_plant_the_state_timeout_stays_and_simulated_time_has_one_clock() -> None:
+def test_default_state_timeout_without_plant_and_one_clock() -> None:
     """Missing packages for RViz are reported; all other nodes start."""
     alone = launched("computed_torque", sim="False", rviz="true")
     assert alone.programs == SIMULATED[1:] and "state_timeout" not in alone.nodes[0].parameters
@@ -116,13 +116,13 @@ def test_without_plant_the_state_timeout_stays_and_simulated_time_has_one_clock(
     assert not any(node.given.get("publish_clock", False) for node in launched("two_arms").nodes)
 
 
-def test_a_law_that_follows_no_trajectory_needs_none() -> None:
+def test_law_that_follows_no_trajectory() -> None:
     with pytest.raises(RobotDynamicsError, match="gravity_compensation.*use_trajectory:=false"):
         launched("computed_torque", law="gravity_compensation")
     assert launched("computed_torque", law="gravity_compensation", use_trajectory="false").programs == SIMULATED[:2]
 
 
-def test_simulation_and_controller_alone_take_names_from_outside(install: Install) -> None:
+def test_topic_names_of_simulation_and_controller(install: Install) -> None:
     install("robot_state_publisher", "rviz2")
     commands = "/forward_effort_controller/commands"
     given = {"effort_commands": commands, "use_sim_time": "true", "rviz": "true", "namespace": "lab"}
@@ -143,7 +143,7 @@ def test_simulation_and_controller_alone_take_names_from_outside(install: Instal
     assert controller.remappings == {"joint_states": "joint_states", "effort_commands": commands} | goals
 
 
-def test_two_arms_are_two_namespaces_with_one_tree_of_frames(install: Install) -> None:
+def test_two_arms_have_namespaces_and_one_tf_tree(install: Install) -> None:
     install("robot_state_publisher", "tf2_ros", "rviz2")
     given = {"left": "scara", "right": "planar_2r", "distance": "2.0", "law": "pd", "rate": "100"}
     found = launched("two_arms", rviz="true", **given)
@@ -161,7 +161,7 @@ def test_two_arms_are_two_namespaces_with_one_tree_of_frames(install: Install) -
         launched("two_arms", distance="nan")
 
 
-def test_recorders_write_all_topics_of_the_arm_and_are_waited_for(install: Install, tmp_path: Path) -> None:
+def test_recorder_receives_all_topics_before_the_motion(install: Install, tmp_path: Path) -> None:
     """This includes the namespace of an including launch file."""
     given = {"record": "my_bag", "namespace": "arm", "ros_namespace": "lab"}
     node = "/lab/arm/computed_torque_node"
@@ -180,14 +180,14 @@ def test_recorders_write_all_topics_of_the_arm_and_are_waited_for(install: Insta
     assert found.node("trajectory_node").given["listeners"] == ["computed_torque_node", "rosbag2_recorder"]
 
 
-def test_bags_have_the_time_or_the_side_in_their_name(tmp_path: Path) -> None:
+def test_bag_name_contains_time_or_side(tmp_path: Path) -> None:
     output = Path(launched("simulation", record="true").node("recorder_node").given["output"])
     assert output.parent == tmp_path and output.match("recording_20[0-9]*_[0-9]*")
     recorders = [node for node in launched("two_arms", record="both").nodes if node.program == "recorder_node"]
     assert [node.given["output"] for node in recorders] == [str(tmp_path / "both_left"), str(tmp_path / "both_right")]
 
 
-def test_replay_plays_the_inputs_of_the_bag_and_records_them_with_the_answers(install: Install) -> None:
+def test_replay_plays_inputs_and_records_inputs_and_commands(install: Install) -> None:
     inputs = {
         "/joint_states": JOINT_STATE,
         "/computed_torque_node/joint_trajectory": TRAJECTORY,
@@ -235,13 +235,13 @@ def test_replay_renames_topics_of_the_bag() -> None:
         ("/joint_states", {"robot": "panda", "bag": "nowhere"}, "nowhere"),
     ],
 )
-def test_replay_names_what_is_missing(topic: str, arguments: dict[str, str], culprit: str) -> None:
+def test_replay_reports_missing_topics(topic: str, arguments: dict[str, str], culprit: str) -> None:
     path = bag({topic: JOINT_STATE})
     with pytest.raises(RobotDynamicsError, match=culprit):
         launched("replay", **{"bag": path, **arguments})
 
 
-def test_own_robot_with_a_params_file_that_comes_last(tmp_path: Path) -> None:
+def test_params_file_overrides_other_parameters(tmp_path: Path) -> None:
     Path("mine.urdf").write_text(robot_urdf("scara").read_text(encoding="utf-8"), encoding="utf-8")
     Path("mine.yaml").write_text("/**: {ros__parameters: {law: pd, trajectory: {move_time: 1.0}}}", encoding="utf-8")
     Path("friction.yaml").write_text("{}", encoding="utf-8")
@@ -274,7 +274,7 @@ def test_own_xacro_file_with_its_arguments() -> None:
         ("dynamics_file", None),
     ],
 )
-def test_a_file_that_is_not_there_or_broken_is_named_before_anything_starts(argument: str, content: str | None) -> None:
+def test_missing_or_invalid_file_is_reported_before_the_start(argument: str, content: str | None) -> None:
     if content is not None:
         Path("given.file").write_text(content, encoding="utf-8")
     with pytest.raises(RobotDynamicsError, match="given.file"):
@@ -282,7 +282,7 @@ def test_a_file_that_is_not_there_or_broken_is_named_before_anything_starts(argu
 
 
 @pytest.mark.parametrize(("file", "namespaces"), [("arm.rviz", [""]), ("two_arms.rviz", ["left/", "right/"])])
-def test_displays_show_topics_of_the_nodes_by_relative_names(file: str, namespaces: list[str]) -> None:
+def test_rviz_displays_use_relative_topic_names(file: str, namespaces: list[str]) -> None:
     kinds = {"Effort": "JointState", "RobotModel": "String", "Wrench": "WrenchStamped"}
     there = {"robot_description": "String"}
     for program in SIMULATED[:2]:

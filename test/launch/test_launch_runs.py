@@ -121,7 +121,7 @@ def test_computed_torque_in_a_namespace(graph: Graph, tmp_path: Path) -> None:
         assert reader.count(["/lab/arm/effort_commands"]) > 100 < reader.count(["/lab/arm/joint_states"])
 
 
-def test_two_arms_do_not_mix_and_the_death_of_one_node_ends_all_of_them(graph: Graph) -> None:
+def test_two_arms_are_separate_and_end_together(graph: Graph) -> None:
     joints = {"left": 2, "right": 3}
     states = {side: graph.collect(JointState, f"/{side}/joint_states") for side in joints}
     answers = {side: graph.collect(JointState, f"/{side}/computed_torque_node/command_states") for side in joints}

@@ -16,7 +16,7 @@ DECLARED = parameters("simulation_node") | parameters("computed_torque_node") | 
 # As published, the inertia of a link of the puma560 is not that of a body: each load warns of it.
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 @pytest.mark.parametrize("robot", robot_names())
-def test_settings_fit_the_robot_and_ask_for_no_more_than_it_can_do(robot: str) -> None:
+def test_settings_are_within_the_limits_of_the_robot(robot: str) -> None:
     """The whole motion, from initial_positions over center to the end of the sine, with friction."""
     document = yaml.safe_load((ROOT / "config" / f"{robot}.yaml").read_text(encoding="utf-8"))
     settings = dict(flat(document["/**"]["ros__parameters"]))

@@ -1,4 +1,4 @@
-"""Serialized inputs of the controller: read like rclpy does, for any content, and passed to the session."""
+"""Serialized inputs of the controller: decoded as by rclpy, for any content, and passed to the session."""
 
 import struct
 from typing import Any
@@ -31,7 +31,7 @@ NOW = Now(1.0, lambda: 2)
 
 
 class Inputs:
-    """Session that records its calls."""
+    """Input reader whose session records its calls."""
 
     def __init__(self) -> None:
         self.session = Mock(spec=ControllerSession, robot=Mock(joint_names=("a", "b")))
@@ -62,7 +62,7 @@ def big_endian(stamp: tuple[int, int], frame: str, numbers: Any) -> bytes:
 
 
 @given(topic=st.sampled_from(sorted(FIELDS)), numbers=NUMBERS, stamp=STAMPS, frame=TEXTS)
-def test_it_reads_what_rclpy_writes(topic: str, numbers: list[float], stamp: tuple[int, int], frame: str) -> None:
+def test_messages_of_rclpy_are_read(topic: str, numbers: list[float], stamp: tuple[int, int], frame: str) -> None:
     inputs, expected = Inputs(), numbers[: COUNTS[topic]]
     written = bytes(serialize_message(message(topic, numbers, stamp, frame)))
     for data in (written, big_endian(stamp, frame, expected)):
@@ -79,7 +79,7 @@ def test_it_reads_what_rclpy_writes(topic: str, numbers: list[float], stamp: tup
         np.testing.assert_array_equal(found, expected)
 
 
-def test_numbers_and_flags() -> None:
+def test_speed_scaling_factor_and_emergency_stop() -> None:
     inputs = Inputs()
     inputs.reader.receive("speed_scaling_factor", bytes(serialize_message(Float64(data=0.25))), NOW)
     inputs.session.on_speed.assert_called_once_with(0.25)
@@ -87,7 +87,7 @@ def test_numbers_and_flags() -> None:
         inputs.reader.receive("emergency_stop", bytes(serialize_message(Bool(data=data))), NOW)
         inputs.session.on_emergency_stop.assert_called_with(data)
     inputs.reader.receive("emergency_stop", b"", NOW)
-    inputs.session.on_emergency_stop.assert_called_with(True)  # bytes that are none never release it
+    inputs.session.on_emergency_stop.assert_called_with(True)  # an invalid message never releases it
 
 
 @pytest.mark.parametrize("topic", sorted(INPUTS.keys() - {"joint_states", "emergency_stop"}))

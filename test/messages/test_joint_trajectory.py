@@ -1,4 +1,4 @@
-"""Serialized JointTrajectory: read and written like rclpy does, for any content."""
+"""Serialized JointTrajectory: read and written as by rclpy, for any content."""
 
 import struct
 from dataclasses import fields
@@ -109,13 +109,13 @@ def trajectory_points(made: JointTrajectory) -> TrajectoryPoints:
 
 
 def assert_read_as_rclpy_does(data: bytes) -> None:
-    """Check that a message is read as by rclpy, or refused if it cannot be followed."""
+    """Check that a message is read as by rclpy, or refused if it cannot be executed."""
     made = deserialize_message(data, JointTrajectory)
     try:
         expected = trajectory_points(made)
     except TrajectoryError:
         expected = None
-    if expected is None or expected.positions.size == 0:
+    if expected is None or expected.positions.size == 0 or nanoseconds(made.header.stamp) >= 2**31 * 10**9:
         with pytest.raises(TrajectoryError):
             read_trajectory(data)
         return
@@ -125,7 +125,7 @@ def assert_read_as_rclpy_does(data: bytes) -> None:
 
 
 @given(messages())
-def test_reads_what_rclpy_reads(made: JointTrajectory) -> None:
+def test_messages_of_rclpy_are_read(made: JointTrajectory) -> None:
     for data in encodings(made):
         assert_read_as_rclpy_does(data)
 
@@ -139,7 +139,7 @@ def points_of(names: Any, m: int, present: Any, seed: int = 0) -> TrajectoryPoin
 
 
 @given(regular_messages(), st.integers(1, 5), st.sets(st.sampled_from(FIELDS)), st.integers(0, 2**32 - 1))
-def test_writes_points_as_rclpy_would(made: JointTrajectory, m: int, present: Any, seed: int) -> None:
+def test_rclpy_reads_written_messages(made: JointTrajectory, m: int, present: Any, seed: int) -> None:
     assume(made.joint_names)
     made.header.stamp.nanosec %= 10**9
     points = points_of(made.joint_names, m, present, seed)
@@ -153,26 +153,23 @@ def test_writes_points_as_rclpy_would(made: JointTrajectory, m: int, present: An
 
 @pytest.mark.parametrize("little", [True, False])
 @pytest.mark.parametrize(
-    ("point", "field", "values", "reason"),
+    ("point", "field", "values", "named"),
     [
-        (0, "positions", [], "point 0 has 0 positions for 3"),
-        (3, "positions", [1.0] * 4, "point 3 has 4 positions for 3"),
-        (1, "velocities", [], "point 1 has no velocities, unlike point 0"),
-        (0, "velocities", [], "point 1 has velocities, unlike point 0"),
-        (-1, "velocities", [], "point 49 has no velocities"),
-        (3, "accelerations", [1.0] * 3, "point 3 has accelerations, unlike point 0"),
-        (0, "accelerations", [1.0], "point 0 has 1 accelerations"),
-        (-1, "effort", [1.0, 2.0], "point 49 has 2 effort for 3"),
+        (0, "positions", [], 0),
+        (3, "positions", [1.0] * 4, 3),
+        (1, "velocities", [], 1),
+        (0, "velocities", [], 1),
+        (-1, "velocities", [], 49),
+        (3, "accelerations", [1.0] * 3, 3),
+        (0, "accelerations", [1.0], 0),
+        (-1, "effort", [1.0, 2.0], 49),
     ],
 )
-def test_irregular_points_are_named(little: bool, point: int, field: str, values: list[float], reason: str) -> None:
+def test_errors_name_the_irregular_point(little: bool, point: int, field: str, values: list[float], named: int) -> None:
     made = message(50, "positions", "velocities")
     setattr(made.points[point], field, values)
-    with pytest.raises(TrajectoryError, match=reason):
+    with pytest.raises(TrajectoryError, match=rf"^point {named} .*\b{field}\b"):
         read_trajectory(encode(made, little))
-
-
-# Bytes that are no message
 
 
 @pytest.mark.parametrize("little_endian", [True, False])
@@ -180,13 +177,12 @@ def test_every_truncation_is_refused(little_endian: bool) -> None:
     """rclpy accepts some truncated messages, with zeros for missing values."""
     data = encode(message(3, "positions", "velocities"), little_endian)
     for end in range(len(data)):
-        reason = f"{end} bytes" if end > 1 else "begins with"
-        with pytest.raises(TrajectoryError, match=reason):
+        with pytest.raises(TrajectoryError, match=rf"\b{end} bytes" if end > 1 else "CDR"):
             read_trajectory(data[:end])
 
 
 @given(messages(), st.data())
-def test_corrupt_bytes_are_refused_or_read_as_they_are(made: JointTrajectory, data: st.DataObject) -> None:
+def test_corrupt_messages_are_refused_or_read_as_by_rclpy(made: JointTrajectory, data: st.DataObject) -> None:
     """Corrupt bytes may be another valid message, which rclpy reads equally."""
     corrupt = bytearray(data.draw(st.sampled_from(encodings(made))))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -210,11 +206,11 @@ def test_lengths_beyond_the_end_are_refused(count: int) -> None:
     data = encode(JointTrajectory(joint_names=["a"], points=[JointTrajectoryPoint(positions=[1.0])]))
     for at in (12, 20, 24, 32, 36):
         assert 1 <= struct.unpack_from("<I", data, at)[0] <= 2, "no length is here"
-        with pytest.raises(TrajectoryError, match="too early" if at < 36 else r"point 0 has \d+ positions for 1"):
+        with pytest.raises(TrajectoryError, match=f"{len(data)} bytes" if at < 36 else r"^point 0 .*\bpositions\b"):
             read_trajectory(data[:at] + struct.pack("<I", count) + data[at + 4 :])
 
 
 def test_other_representations_are_refused() -> None:
     for head in (b"\0\2\0\0", b"\0\7\0\0", b"\1\1\0\0"):
-        with pytest.raises(TrajectoryError, match="plain CDR"):
+        with pytest.raises(TrajectoryError, match="CDR"):
             read_trajectory(head + encode(message(2, "positions"))[4:])

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.cli.main import main
+from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.report import read_recording, write_report
+from robot_dynamics_ros.resources import robot_urdf
 from support.report_recordings import ARM, STATES, fault, record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -48,31 +52,68 @@ def test_opens_and_draws(whole: bool, tmp_path: Path, context: Any) -> None:
     address = (tmp_path / "report.html").as_uri()
     page.goto(address)
     page.wait_for_selector("body[data-drawn]", timeout=60_000)
+    assert len(page.query_selector_all(".js-plotly-plot")) == (5 if whole else 2)
+    assert kinds(page) == (["good", "bad", "good", "bad"] if whole else ["unknown"] * 4)
+    _open_joints(page)
     plots = page.query_selector_all(".js-plotly-plot")
-    assert len(plots) == len(page.query_selector_all(".figure")) == (6 if whole else 4)
+    assert len(plots) == len(page.query_selector_all(".figure")) == (7 if whole else 4)
     for plot in plots:
         marks = plot.query_selector_all(".scatterlayer path.js-line, .scatterlayer path.point, .barlayer .point path")
         shapes = [mark.get_attribute("d") or "" for mark in marks]
         assert shapes and any(len(shape) > 10 for shape in shapes)
         assert "NaN" not in "".join(shapes)
-    _choose_joints(page)
     _zoom_together(page)
     _print(page)
     assert troubles == []
     assert [url for url in requests if url != address and not url.startswith("data:")] == []
 
 
-def _choose_joints(page: Any) -> None:
-    def visible() -> list[bool]:
-        return [page.is_visible(f"#joint-{j}") for j in range(2)]
+def kinds(page: Any) -> list[str]:
+    """Return the kinds of the statements of the verdict."""
+    return [one.get_attribute("class") for one in page.query_selector_all("#verdict > div:not(.figure)")]
 
-    assert visible() == [True, True]
-    page.uncheck("input[data-joint=joint-0]")
-    assert visible() == [False, True]
-    page.click("button:has-text('none')")
-    assert visible() == [False, False]
-    page.click("button:has-text('all')")
-    assert visible() == [True, True]
+
+def _open_joints(page: Any) -> None:
+    """A joint is drawn as wide as the page when it opens, also after the window has changed while it was closed."""
+    page.click("#joint-0 summary")
+    page.wait_for_selector("#joint-0 .main-svg")
+    assert page.locator("#joint-0 .main-svg").first.bounding_box()["width"] > 1000
+    page.click("#joint-0 summary")
+    assert not page.is_visible("#joint-0 .main-svg")
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    page.click("text=open all")
+    for joint in ("#joint-0", "#joint-1"):
+        width = f"document.querySelector('{joint} .main-svg')?.clientWidth"
+        page.wait_for_function(f"{width} > 1500 && {width} === document.querySelector('{joint}').clientWidth")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], ["good", "good", "good", "good"]),
+        (["--law", "pd", "--mass-scale", "1.5"], ["bad", "good", "good", "bad"]),
+        (["--config", "fast.yaml"], ["good", "bad", "good", "good"]),
+    ],
+)
+def test_verdict_on_a_simulation(
+    options: list[str], expected: list[str], tmp_path: Path, context: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The causes are those of the command torque."""
+    monkeypatch.chdir(tmp_path)
+    fast = {"trajectory_limits": "off", "trajectory": {"amplitude": [0.4, 0.5], "frequency": [3.0]}}
+    Path("fast.yaml").write_text(yaml.safe_dump({"/**": {"ros__parameters": fast}}))
+    main(["simulate", "planar_2r", *options, "-o", "bag"])
+    main(["report", "bag"])
+    page = context.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_selector("body[data-drawn]", timeout=60_000)
+    assert kinds(page) == expected
+    recording = read_recording("bag", STATES, model=RobotModel.from_urdf_file(robot_urdf("planar_2r")))
+    assert page.locator("#verdict li").all_inner_texts() == hints(recording.model, recording.analysis)
+    if expected[1] == "bad":
+        first = recording.diagnostics.events[0]
+        for text in (f"{recording.fault_times[0]:.3f} s", first.cause, first.joint):
+            assert text in page.inner_text("#verdict .bad")
 
 
 def _zoom_together(page: Any) -> None:

@@ -72,15 +72,15 @@ def test_a_whole_recording_has_every_figure_and_table(tmp_path: Path) -> None:
     assert 'class="missing"' not in page.html.partition("<main>")[2]
     for text in ("velocity_limit", "active → hold", "mm", "3.536", "effort limit ±8 Nm"):
         assert text in page.text
-    # One of the modes, three of timing, one a joint.
-    assert len(page.figures) == 6
+    # Errors of all joints, the modes, three of timing, one a joint.
+    assert len(page.figures) == 7
     np.testing.assert_allclose(traces(page, "tracking error")[0], np.tile([3.0, -4.0], 200), rtol=1e-4)
     assert np.abs(traces(page, "tracking error")[1]).max() < 1e-9
     assert np.unique(np.abs(np.concatenate(traces(page, "effort limit")))).tolist() == [8.0]
     assert len(traces(page, "torque residual")) == 2
-    for name in ("actual", "desired", "measured torque", "commanded torque"):
-        assert [len(values) for values in traces(page, name)] == [400, 400]
-    shapes = page.figures["figure-4"]["layout"]["shapes"]
+    for name, fields in (("actual", 2), ("desired", 2), ("measured torque", 1), ("commanded torque", 1)):
+        assert [len(values) for values in traces(page, name)] == [400, 400] * fields, "position and velocity, or torque"
+    shapes = page.figures["figure-5"]["layout"]["shapes"]
     assert [shape["x0"] for shape in shapes] == [pytest.approx(1.0, abs=1e-6)], "where it left the active mode"
 
 
@@ -89,12 +89,12 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     missing = {"robot model", "diagnostics", "tracking error", "commanded torque", "measured torque"}
     for what in missing | {"model torque", "latency of commands"}:
         assert f"No {what}: " in page.text
-    assert traces(page, "desired") == [] and len(traces(page, "actual")) == 2
+    assert traces(page, "desired") == [] and len(traces(page, "actual")) == 4
 
 
 def test_a_replay_has_commands_and_no_measurements(tmp_path: Path) -> None:
     page = report(record(tmp_path / "bag"), topic=COMMANDS)
-    assert [len(values) for values in traces(page, "desired")] == [400, 400] and len(traces(page, "commanded torque"))
+    assert [len(values) for values in traces(page, "desired")] == [400] * 4 and len(traces(page, "commanded torque"))
     for name in ("actual", "measured torque", "torque residual", "tracking error"):
         assert traces(page, name) == []
     assert "No joint states" in page.text
@@ -108,7 +108,7 @@ def test_diagnostics_without_messages_are_not_missing(tmp_path: Path) -> None:
 
 def test_modes_are_drawn_from_the_first_to_the_last_sample(tmp_path: Path) -> None:
     page = report(record(tmp_path / "bag", reported=[(100, fault("active", "hold")), (150, fault("hold", "fault"))]))
-    line, marks = page.figures["figure-0"]["data"]
+    line, marks = page.figures["figure-1"]["data"]
     np.testing.assert_allclose(numbers(line["x"]), [0.0, 1.0, 1.5, 3.99], atol=1e-3)
     assert line["y"] == ["active", "hold", "fault", "fault"] and marks["y"] == ["hold", "fault"]
     np.testing.assert_allclose(numbers(marks["x"]), [1.0, 1.5], atol=1e-6)
@@ -120,7 +120,8 @@ def test_names_of_a_bag_are_text(tmp_path: Path) -> None:
     page = report(bag)
     assert page.tags.count("script") == 3 and "u" not in page.tags and "i" not in page.tags
     assert EVIL in page.texts and f"<i> → {EVIL}" in page.texts
-    modes = page.figures["figure-0"]["data"]
+    errors, modes = (page.figures[name]["data"] for name in ("figure-0", "figure-1"))
+    assert all("<" not in trace["name"] for trace in errors)
     assert all("<" not in text for trace in modes for text in [trace["name"], *trace["y"]])
 
 
@@ -129,4 +130,4 @@ def test_a_report_of_one_message_and_none_over_another_unasked(tmp_path: Path) -
     page = report(bag, model=model)
     with pytest.raises(BagError, match=r"report\.html"):
         report(bag, model=model)
-    assert "No model torque" in page.text and [len(values) for values in traces(page, "actual")] == [1, 1]
+    assert "No model torque" in page.text and [len(values) for values in traces(page, "actual")] == [1] * 4

@@ -1,6 +1,7 @@
 """Recordings for the report, and the numbers of its tables."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.report import read_recording
 from robot_dynamics_ros.report.page import durations, event_rows, timing_rows, torque_rows, tracking_rows
 from robot_dynamics_ros.report.recording import answers, largest, rms, tracking
+from robot_dynamics_ros.report.verdict import verdict
 from support.report_recordings import ARM, COMMANDS, PERIOD, START, STATES, diagnostics, fault, record
 
 
@@ -26,7 +28,8 @@ def test_tracking_error(tmp_path: Path) -> None:
     assert set(facts) == {STATES, COMMANDS} and facts[STATES].count == 400
     assert facts[STATES].rate == pytest.approx(100.0) and facts[STATES].first == START + 500
     a, b = tracking_rows(recording, motion)
-    assert a[:4] == ("a", "mrad", "3.536", "4") and b[:4] == ("b", "mrad", "0", "0")
+    # 1 % of the range of the desired position, 2 rad, is allowed.
+    assert a[:5] == ("a", "mrad", "3.536", "20", "4") and b[:5] == ("b", "mrad", "0", "20", "0")
     assert motion.time[0] == 0.0 and motion.time[-1] == pytest.approx(3.99)
 
 
@@ -58,6 +61,18 @@ def test_model_gives_units_limits_and_residual(tmp_path: Path) -> None:
     assert a[8] == f"{recording.analysis.rms[0]:.4g}"
     found = tracking(recording, answers(recording))
     assert [row[1] for row in tracking_rows(recording, found)] == ["mrad", "mm"]
+
+
+def test_verdict(tmp_path: Path) -> None:
+    reported = [(100, fault("active", "hold")), (150, fault("hold", "fault")), (200, fault("fault", "active"))]
+    recording = read_recording(record(tmp_path / "bag", reported=reported, lost=(100,), late=(50, 51)), STATES)
+    recording.state.position[150:, 0] += 0.1  # after the fault
+    found = answers(recording)
+    motion, faults, timing, torque = verdict(recording, found, tracking(recording, found))
+    assert motion.kind == "good" and "fault" in motion.title and "1 of 2" in motion.text
+    assert faults.kind == "bad" and all(text in faults.text for text in ("1.000 s", "velocity_limit", "joint a"))
+    assert timing.kind == "bad" and re.findall(r"\d+", timing.title) == ["400", "1", "2"]
+    assert torque.kind == "unknown" and "Cure" in torque.text
 
 
 def test_efforts_that_are_missing_are_named(tmp_path: Path) -> None:

@@ -38,13 +38,13 @@ def read_all(path: Path) -> list[Message]:
     ],
     ids=["one frame", "two frames", "cut off"],
 )
-def test_packed_data_has_a_limit(packed: bytes, most: int) -> None:
+def test_decompressed_size_is_limited(packed: bytes, most: int) -> None:
     with pytest.raises(ValueError):
         unpacked(packed, most)
     assert unpacked(zstd.compress(b"ab") + zstd.compress(b"c"), 3) == b"abc"
 
 
-def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_decompresses_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unpacking stops beyond a plausible size, and the partial output is removed."""
     monkeypatch.setattr(recovery, "_SMALL", 1 << 22)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
@@ -59,7 +59,7 @@ def test_a_file_that_unpacks_to_gigabytes(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("pack", [zstd.compress, lz4.frame.compress], ids=["zstd", "lz4"])
 @pytest.mark.parametrize("reported", [None, 1 << 10, 1 << 62])
-def test_a_chunk_that_unpacks_to_gigabytes(
+def test_chunk_that_decompresses_to_gigabytes(
     pack: Callable[[bytes], bytes], reported: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stated size is right, too small, or larger than the memory."""
@@ -86,7 +86,7 @@ def test_chunks_of_millions_of_empty_records(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("others", "latched"), [(0, {TOPIC}), (99, {TOPIC}), (100, set())])
-def test_only_so_much_metadata_is_read(others: int, latched: set[str], tmp_path: Path) -> None:
+def test_size_of_metadata_is_limited(others: int, latched: set[str], tmp_path: Path) -> None:
     metadata = {f"key {k}": "" for k in range(others)} | {"offered_qos_profiles": LATCHED}
     data = mcap_messages(1, 8)
     file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))], metadata=metadata)
@@ -94,7 +94,7 @@ def test_only_so_much_metadata_is_read(others: int, latched: set[str], tmp_path:
         assert bag.latched == latched
 
 
-def test_profiles_are_searched_and_not_parsed() -> None:
+def test_qos_profiles_are_not_parsed_as_yaml() -> None:
     """YAML aliases could expand to any number of values."""
     with soon():
         assert recovery.is_latched("- [\n" * (1 << 20) + LATCHED.replace("1\n", "transient_local\n"))
@@ -114,7 +114,7 @@ def test_chunks_that_overlap_in_time(tmp_path: Path) -> None:
     assert peak < 20 * len(data), "of 40"
 
 
-def test_one_chunk_named_many_times(tmp_path: Path) -> None:
+def test_chunk_indexed_many_times(tmp_path: Path) -> None:
     """Each chunk is read once, whatever the index contains."""
     data = mcap_messages(100, 1000)
     file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))], [(0, k) for k in range(10_000)])
@@ -143,7 +143,7 @@ def hot_journal(bag: Path, named: Path) -> bytes:
     return body.ljust(-(-len(body) // 512) * 512, b"\0") + end
 
 
-def test_a_journal_that_names_a_file_to_delete(tmp_path: Path) -> None:
+def test_journal_cannot_delete_a_named_file(tmp_path: Path) -> None:
     """sqlite3 itself deletes this file; the reader does not, and reads the bag."""
     precious = tmp_path / "precious"
     (tmp_path / "theirs").mkdir()
@@ -176,7 +176,7 @@ ENDLESS = "WITH RECURSIVE n(k) AS (VALUES(1) UNION ALL SELECT k + 1 FROM n) SELE
     ],
     ids=["endless", "large", "any"],
 )
-def test_messages_as_a_view(view: str, tmp_path: Path) -> None:
+def test_view_instead_of_a_table(view: str, tmp_path: Path) -> None:
     bag = database(tmp_path / "bag.db3", count=0)
     schema(
         bag,
@@ -219,7 +219,7 @@ def loops(bag: Path, levels: int = 4) -> None:
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path) -> None:
+def test_page_referenced_many_times(indexed: bool, tmp_path: Path) -> None:
     """The tree has thousands of millions of rows; the existing ones are read."""
     bag = database(tmp_path / "bag.db3")
     loops(bag)
@@ -230,7 +230,7 @@ def test_a_tree_that_leads_to_one_page_many_times(indexed: bool, tmp_path: Path)
     assert 0 < len({message.received for message in messages}) == len(messages) <= 50
 
 
-def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
+def test_rows_with_overlapping_bytes(tmp_path: Path) -> None:
     """All cells refer to one long row; reading each would take time quadratic in the file size."""
     bag = database(tmp_path / "bag.db3", count=300, size=9000)
     data = bytearray(bag.read_bytes())
@@ -247,7 +247,7 @@ def test_rows_that_share_their_bytes(tmp_path: Path) -> None:
     assert sum(len(message.data) for message in messages) <= 4 * len(data)
 
 
-def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:
+def test_metadata_cannot_name_files_of_other_folders(tmp_path: Path) -> None:
     """Only files in the bag's folder are opened."""
     secret = record(tmp_path / "secret", some_messages(5)) / "secret.mcap"
     bag = record(tmp_path / "bag", some_messages(5))
@@ -259,7 +259,7 @@ def test_metadata_that_names_files_elsewhere(tmp_path: Path) -> None:
             BagReader(bag)
 
 
-def test_a_pipe_in_place_of_a_file(tmp_path: Path) -> None:
+def test_pipe_instead_of_a_file(tmp_path: Path) -> None:
     """Opening a pipe would block forever."""
     bag = record(tmp_path / "bag", some_messages(5))
     (bag / "bag.mcap").unlink()

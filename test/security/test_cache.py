@@ -54,7 +54,7 @@ def test_foreign_folder_is_not_used(
         assert directory(tmp_path / "cache", monkeypatch) is None
 
 
-def test_a_folder_that_cannot_be_written_to_is_used_if_nobody_else_can(
+def test_read_only_folder_is_used_if_nobody_can_write(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(**options: object) -> None:

@@ -46,7 +46,7 @@ def test_entities_of_a_urdf_are_refused(text: str, encoding: str) -> None:
         '<link name="c"><visual><geometry><mesh filename="package://x/../../etc/passwd"/></geometry></visual></link>',
     ],
 )
-def test_files_that_a_urdf_names_stay_shut(part: str) -> None:
+def test_files_named_in_a_urdf_are_not_opened(part: str) -> None:
     arm = ARM.format('<link name="b"/>' + JOINT + "{}")
     if "<link" in part:
         part += JOINT.replace('"j"', '"k"').replace('"b"', '"c"')
@@ -93,7 +93,7 @@ class _Stop(Exception):
     pass
 
 
-def test_generated_source_has_no_names_of_the_robot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_source_excludes_names_of_the_robot(monkeypatch: pytest.MonkeyPatch) -> None:
     """A joint with the name of a statement does not appear in generated source."""
     written: list[str] = []
 

@@ -49,7 +49,7 @@ def test_trajectories_of_too_many_points_are_refused(points: int, reported: int)
         read_trajectory(data)
 
 
-def test_a_bag_of_such_messages_gives_the_others(tmp_path: Path) -> None:
+def test_oversized_messages_of_a_bag_are_skipped(tmp_path: Path) -> None:
     honest = joint_state(1, NAMES, [0.0, 1.0])
     messages = [Message(TOPIC, JOINT_STATE, k, many_names(1_000_000)) for k in range(3)]
     bag = record(tmp_path / "bag", [*messages, Message(TOPIC, JOINT_STATE, 9, honest)])

@@ -87,7 +87,7 @@ def _interfaces(client: Any, node: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("node", ENCLAVES)
-def test_policies_allow_what_the_nodes_have_and_no_more(node: str, graph: dict[str, dict[str, set[str]]]) -> None:
+def test_policies_match_the_interfaces_of_the_nodes(node: str, graph: dict[str, dict[str, set[str]]]) -> None:
     for kind, allowed in ENCLAVES[node].items():
         assert graph[node][kind] | (CONTROL_MSGS.get(kind, set()) & allowed) == allowed, kind
 

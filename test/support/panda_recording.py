@@ -1,12 +1,7 @@
-"""Exciting trajectory of a real Panda, from github.com/unisa-acg/inverse-dynamics-solver, if it is available.
-
-The file has 24 s of joint_states of a Franka arm without its hand. ROBOT_DYNAMICS_PANDA_RECORDING is its path; by
-default it is searched in a folder data/panda_recording near the checkout.
-"""
+"""The installed recording of a real Panda: 24 s of joint_states of an arm without its hand; and its public URDF."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +10,15 @@ from test_public_robots import ROBOTS as PUBLIC
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import JointSeries, read_joint_states
+from robot_dynamics_ros.resources import find_resource
 
-_ROOT = Path(__file__).resolve().parents[2]
-_FILE = "data/panda_recording/panda_exciting_trajectory.db3"
-_NEAR = next(_ROOT.parent.glob(f"*/{_FILE}"), _ROOT / _FILE)
-RECORDING = Path(os.environ.get("ROBOT_DYNAMICS_PANDA_RECORDING", _NEAR))
+RECORDING = find_resource("recordings", "panda_exciting_trajectory.mcap")
 PANDA = "panda_description/urdf/panda"
 HAND = ("panda_hand", "panda_leftfinger", "panda_rightfinger")
 WITHOUT_HAND: dict[str, Any] = {link: {"mass": 0.0, "com": [0.0] * 3, "inertia": [0.0] * 6} for link in HAND}
 
 NEEDED = [
     pytest.mark.skipif(PANDA not in PUBLIC, reason="needs the example-robot-data package"),
-    pytest.mark.skipif(
-        not RECORDING.exists(), reason="needs the recording; ROBOT_DYNAMICS_PANDA_RECORDING says where it is"
-    ),
     pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.RobotModelWarning"),
     pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.BagWarning"),
 ]

@@ -10,8 +10,8 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.view import geometry as module
+from robot_dynamics_ros.view.camera import FIELD_OF_VIEW, corners, side_by_side, viewpoint
 from robot_dynamics_ros.view.geometry import GREY, Shape, inertia_boxes, require_viewer, robot_shapes, shrunk
-from robot_dynamics_ros.view.scene import FIELD_OF_VIEW, corners, viewpoint
 from support.report_recordings import ARM
 
 MODEL = RobotModel.from_urdf(ARM)
@@ -114,6 +114,17 @@ def test_everything_is_in_the_picture(urdf_path: Callable[[str], Path]) -> None:
     seen = points - position
     edges = np.abs([seen @ right, seen @ np.cross(right, ahead)]) / (seen @ ahead) / np.tan(FIELD_OF_VIEW / 2)
     assert (seen @ ahead > 0.0).all() and 0.7 < edges.max() < 1.0
+
+
+def test_robots_stand_side_by_side() -> None:
+    """None overlaps another in the image: the offsets, seen from the camera, are larger than the width."""
+    points = np.random.default_rng(0).uniform(-1.0, 1.0, (100, 3))
+    position, look_at = viewpoint(points)
+    right = np.cross(look_at - position, (0.0, 0.0, 1.0))
+    right /= np.linalg.norm(right)
+    first, second, third = side_by_side(points, 3)
+    assert first.tolist() == [0.0, 0.0, 0.0] and third == pytest.approx(2.0 * second)
+    assert np.ptp(points @ right) < second @ right == pytest.approx(np.linalg.norm(second))
 
 
 def test_without_viser(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,13 @@ api = pytest.importorskip("playwright.sync_api")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
 
 ADDRESS = ("127.0.0.1", 18180)
+SIZE = {"width": 1280, "height": 800}
+LONG = ("left_shoulder_flexion_extension_joint", "x" * 40)
+
+#: Elements with text that is wider than they are, or that are not on the page; bars of sliders are always wider.
+CLIPPED = """() => [...document.querySelectorAll("body *")].filter(e => e.clientWidth && e.innerText
+    && !e.closest(".mantine-Slider-root")
+    && (e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth)).map(e => e.outerHTML)"""
 
 
 class Page:
@@ -35,7 +42,7 @@ class Page:
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(update,))
         self._thread.start()
-        self.page = browser.new_page(viewport={"width": 1000, "height": 640})
+        self.page = browser.new_page(viewport=SIZE)
         self.troubles: list[str] = []
         self.requests: list[str] = []
         self.page.on("console", self._note)
@@ -70,20 +77,24 @@ class Page:
         return client.get_render(height=300, width=400, timeout=60.0).astype(float)
 
     def numbers(self) -> list[list[str]]:
-        """Return the rows of the table below the heading."""
-        rows = self.page.query_selector_all("table tr")[1:]
+        """Return the rows of all tables of joints below their headings."""
+        rows = self.page.query_selector_all("table:has(th) tr + tr")
         return [[cell.inner_text().strip() for cell in row.query_selector_all("td")] for row in rows]
 
+    def time(self) -> str:
+        """Return the text of the time slider."""
+        return self.page.get_by_role("textbox").first.input_value()
+
     def is_still(self) -> bool:
-        """True if half a second changes no number."""
-        before = self.numbers()
+        """True if half a second changes neither time nor numbers."""
+        before = self.time(), self.numbers()
         self.page.wait_for_timeout(500)
-        return self.numbers() == before
+        return (self.time(), self.numbers()) == before
 
     def enter(self, box: int, text: str) -> None:
         """Type into a text box."""
-        self.page.locator("input[type=text]").nth(box).fill(text)
-        self.page.locator("input[type=text]").nth(box).press("Enter")
+        self.page.get_by_role("textbox").nth(box).fill(text)
+        self.page.get_by_role("textbox").nth(box).press("Enter")
 
     def until(self, true: Callable[[], bool]) -> None:
         """Wait while the page is updated."""
@@ -134,24 +145,47 @@ def test_pose(shown: Callable[..., Page], urdf_path: Callable[[str], Path]) -> N
     assert (np.abs(page.picture() - before).max(axis=2) > 30.0).mean() > 0.02, "the arm has not moved"
 
 
-def test_recording(shown: Callable[..., Page], tmp_path: Path) -> None:
+def test_nothing_is_clipped(shown: Callable[..., Page], tmp_path: Path) -> None:
+    from robot_dynamics_ros.view.viewer import pose_view
+
+    urdf = ARM.replace('name="a"', f'name="{LONG[0]}"').replace('name="b"', f'name="{LONG[1]}"')
+    page = shown(*pose_view(RobotModel.from_urdf(urdf), urdf, tmp_path, ADDRESS))
+    page.until(lambda: page.numbers()[1][0] == LONG[1])
+    assert page.page.evaluate(CLIPPED) == []
+    for text in ("joint torque (gravity)", "joint force", "centre of mass", "0.1 m is 13 N"):
+        assert page.page.get_by_text(text).first.is_visible()
+    assert not page.page.get_by_text("desired position").count(), "nothing is desired"
+    page.page.get_by_label("centre of mass").dispatch_event("click")  # in a folder that is closed
+    page.until(lambda: not page.page.get_by_text("of all moving links").count())
+
+
+def test_recordings(shown: Callable[..., Page], tmp_path: Path) -> None:
+    from robot_dynamics_ros.view.bags import bag_view
     from robot_dynamics_ros.view.motion import read_motion
-    from robot_dynamics_ros.view.viewer import recording_view
 
     model = RobotModel.from_urdf(ARM)
-    recording, notes = read_motion(record(tmp_path / "bag"), STATES, model)
-    page = shown(*recording_view(model, ARM, tmp_path, recording, ADDRESS, notes))
-    first = page.numbers()
-    page.until(lambda: page.numbers() != first)
-    page.page.get_by_role("checkbox").first.uncheck(force=True)
+    bags = {"first law": record(tmp_path / "first"), "second law": record(tmp_path / "second", commands=False)}
+    recordings = [(label, read_motion(bag, STATES, model)) for label, bag in bags.items()]
+    page = shown(*bag_view(model, ARM, tmp_path, recordings, ADDRESS))
+    assert all(
+        page.page.get_by_text(text).first.is_visible() for text in (*bags, "desired position", "measured effort")
+    )
+    before = page.time(), page.numbers()
+    page.until(lambda: page.time() != before[0] and page.numbers() != before[1])
+    page.page.get_by_role("button", name="pause").click()
     page.until(page.is_still)
-    still = page.numbers()
-    assert -4.0 <= float(still[0][2].removesuffix(" mrad")) <= 3.0, "the error that was recorded"
     pictures = []
     for time in (1.0, 3.0):
         page.enter(0, str(time))
-        position = f"{recording.q.at(time)[1]:.3f} m"
-        page.until(lambda position=position: page.numbers()[1][1] == position)
+        positions = [
+            f"{motion.q.at(time + shift)[1]:.3f} m"
+            for (_, (motion, _)), shift in zip(recordings, (0.01, 0.0), strict=True)
+        ]
+        page.until(lambda positions=positions: [row[1] for row in page.numbers()[1::2]] == positions)
         pictures.append(page.picture())
+    error = float(page.numbers()[0][2].removesuffix(" mrad"))
+    assert error in (-4.0, 3.0), "the error that was recorded"
     assert pictures[0].std() > 10.0, "an empty picture, though the model says what to draw"
-    assert (np.abs(pictures[1] - pictures[0]).max(axis=2) > 30.0).mean() > 0.01, "the arm has not moved"
+    assert (np.abs(pictures[1] - pictures[0]).max(axis=2) > 30.0).mean() > 0.01, "the arms have not moved"
+    page.page.get_by_role("button", name="play").click()
+    page.until(lambda: page.time() != "3")

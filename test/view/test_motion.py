@@ -1,5 +1,6 @@
 """State of an arm at a time, from a recording or from received messages."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.view import viewer as module
-from robot_dynamics_ros.view.motion import Clock, LiveArm, MotionRecording, read_motion
+from robot_dynamics_ros.view.motion import Clock, LiveArm, MotionRecording, Track, read_motion
 from support.report_recordings import ARM, PERIOD, START, STATES, record
 
 MODEL = RobotModel.from_urdf(ARM)
@@ -43,7 +44,7 @@ def test_effort_that_was_not_measured_is_the_commanded_or_the_models(tmp_path: P
     assert recording.torque_kind == "commanded effort"
     assert recording.scene_state(MODEL, 0.2).torque == pytest.approx([3.0 + np.cos(2.0)] * 2)
     recording, (note,) = _read(record(tmp_path / "alone", cycles=100, commands=False, efforts=False))
-    assert "command_states" in note and recording.torque_kind == "the model's torque"
+    assert "command_states" in note and recording.torque_kind == "computed from the motion"
     state = recording.scene_state(MODEL, 0.5)
     assert state.desired is None
     assert state.torque == pytest.approx(MODEL.inverse_dynamics(state.q, state.qd, state.qdd))
@@ -70,12 +71,25 @@ def test_recording_of_positions_alone(stamped: bool, tmp_path: Path) -> None:
         _read(_positions(tmp_path / "nothing", [np.nan], stamped))
 
 
+def test_recordings_are_aligned_where_the_desired_position_first_changes(tmp_path: Path) -> None:
+    recording, _ = _read(record(tmp_path / "bag", cycles=50))
+    assert recording.start == pytest.approx(0.01)
+    desired = Track(np.array([0.0, 1.0, 2.0]), np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.1]]))
+    assert replace(recording, desired=desired).start == 2.0
+    assert replace(recording, desired=None).start == 0.0
+    assert replace(recording, desired=Track(np.zeros(1), np.zeros((1, 2)))).start == 0.0
+
+
 def test_clock_of_a_recording() -> None:
     clock = Clock(2.0)
     assert not clock.advance(1.0) and clock.time == 0.0
     clock.playing, clock.speed = True, 0.5
     assert clock.advance(1.0) and clock.time == 0.5
-    assert clock.advance(3.5) and clock.time == 0.0, "it begins anew"
+    assert clock.advance(3.5) and clock.time == 0.0 and clock.playing, "it begins anew"
+    clock.repeat = False
+    assert clock.advance(9.0) and clock.time == 2.0 and not clock.playing, "it stops at the end"
+    clock.play()
+    assert clock.advance(1.0) and clock.time == 0.5, "play at the end begins anew"
     assert not Clock(0.0, playing=True).advance(1.0)
 
 
@@ -85,11 +99,11 @@ def test_live_derivatives(with_velocity: bool) -> None:
     arm = LiveArm()
     for t in np.arange(1.0, 3.0, 0.01):
         arm.state(t, t, ONE * t**2, ONE * 2 * t if with_velocity else None, None)
-    state, _ = arm.scene_state(3.0)
+    state = arm.scene_state(3.0)
     assert state.qd == pytest.approx([2 * 2.99], abs=1e-12 if with_velocity else 0.15)
     assert state.qdd == pytest.approx([2.0], abs=1e-3)
     arm.state(0.2, 3.0, ONE, ONE, None)
-    assert arm.scene_state(3.0)[0].qdd.tolist() == [0.0], "a clock that begins anew gives no acceleration"
+    assert arm.scene_state(3.0).qdd.tolist() == [0.0], "a clock that begins anew gives no acceleration"
 
 
 def test_live_effort_and_ghost() -> None:
@@ -97,15 +111,15 @@ def test_live_effort_and_ghost() -> None:
     arm.state(1.0, 1.0, np.array([np.nan]), None, None)
     assert arm.scene_state(1.0) is None and arm.age(0.0) == np.inf, "before anything finite came"
     arm.state(1.0, 1.0, ONE, ONE, None)
-    state, _ = arm.scene_state(1.0)
+    state = arm.scene_state(1.0)
     assert np.isnan(state.torque).all() and state.desired is None
     arm.command(1.1, 2 * ONE, 3 * ONE)
-    state, kind = arm.scene_state(1.2)
-    assert (kind, state.torque[0], state.desired[0]) == ("commanded effort", 3.0, 2.0)
+    state = arm.scene_state(1.2)
+    assert (state.torque_kind, state.torque[0], state.desired[0]) == ("commanded effort", 3.0, 2.0)
     arm.state(1.3, 1.3, ONE, ONE, 4 * ONE)
-    state, kind = arm.scene_state(1.3)
-    assert (kind, state.torque.tolist()) == ("measured effort", [4.0])
-    assert arm.scene_state(2.2)[0].desired is None, "a controller that is silent desires nothing"
+    state = arm.scene_state(1.3)
+    assert (state.torque_kind, state.torque.tolist()) == ("measured effort", [4.0])
+    assert arm.scene_state(2.2).desired is None, "a controller that is silent desires nothing"
     assert arm.age(2.2) == pytest.approx(0.9)
 
 

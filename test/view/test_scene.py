@@ -10,6 +10,7 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.view.geometry import FACES, colour_of_share, ring, straight_arrow, turning_arrow
 from robot_dynamics_ros.view.motion import SceneState
+from robot_dynamics_ros.view.panel import legend, table
 from robot_dynamics_ros.view.scene import (
     centre_of_mass,
     link_poses,
@@ -22,7 +23,6 @@ from robot_dynamics_ros.view.scene import (
     torque_scale,
     torque_shares,
 )
-from robot_dynamics_ros.view.viewer import table
 from support.report_recordings import ARM
 
 STILL = np.zeros(2)
@@ -62,8 +62,9 @@ def test_torque_is_a_share_of_the_limit_or_of_the_largest() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-def test_range_without_limits_is_half_a_turn_to_either_side() -> None:
-    free = RobotModel.from_urdf(ARM.replace('<limit lower="-3" upper="3" effort="8" velocity="5"/>', ""))
+@pytest.mark.parametrize("limit", ["", '<limit lower="0" upper="0" effort="8" velocity="5"/>'])
+def test_range_without_limits_is_half_a_turn_to_either_side(limit: str) -> None:
+    free = RobotModel.from_urdf(ARM.replace('<limit lower="-3" upper="3" effort="8" velocity="5"/>', limit))
     lower, upper = position_range(free)
     assert lower.tolist() == [-np.pi, -1.0] and upper.tolist() == [np.pi, 1.0]
     poses = poses_in_range(free)
@@ -108,19 +109,34 @@ def test_faces_fit_all_arrows_and_close_the_surface() -> None:
 
 def _cells(state: SceneState, limited: tuple[bool, bool] = (True, True), arm: str = ARM) -> list[list[str]]:
     model = RobotModel.from_urdf(arm)
-    html = table(model, state, torque_shares(state.torque, np.array([8.0, 500.0])), limited, "effort")
+    html = table(model, state, torque_shares(state.torque, np.array([8.0, 500.0])), limited)
     texts = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in re.findall(r"<tr.*?</tr>", html)]
     return [[re.sub("<[^>]*>", "", text) for text in row] for row in texts]
 
 
 def test_table_has_numbers_with_units() -> None:
-    state = SceneState(np.array([0.5, 0.25]), STILL, STILL, np.array([-2.0, np.nan]), np.array([0.501, 0.252]))
-    head, *rows = _cells(state)
-    assert head == ["joint", "position", "error", "effort", "of limit"]
+    torque, desired = np.array([-2.0, np.nan]), np.array([0.501, 0.252])
+    head, *rows = _cells(SceneState(np.array([0.5, 0.25]), STILL, STILL, torque, desired))
+    assert head == ["joint", "position", "error", "torque", "of limit"]
     assert rows == [["a", "0.500 rad", "1.00 mrad", "-2.0 Nm", "25 %"], ["b", "0.250 m", "2.00 mm", "–", "0 %"]]
     named = ARM.replace('name="a"', 'name="&lt;i&gt;"')
     head, first, _ = _cells(SceneState(STILL, STILL, STILL, np.array([8.0, 0.0])), (False, True), named)
-    assert head == ["joint", "position", "effort", "of limit*"]
+    assert head == ["joint", "position", "torque", "of limit*"]
     assert (first[0], first[-1]) == ("&lt;i&gt;", "100 %*"), "names are text"
+
+
+def test_short_names_lack_common_words() -> None:
     assert short_names(["panda_joint1", "panda_joint2"]) == ["joint1", "joint2"]
-    assert short_names(["a", "b"]) == ["a", "b"] and short_names(["only_one"]) == ["only_one"]
+    assert short_names(["left_elbow_roll_joint", "left_wrist_joint"]) == ["elbow_roll", "wrist"]
+    for names in (["a", "b"], ["only_one_joint"], ["elbow", "below"], ["wrist_joint", "_joint"]):
+        assert short_names(names) == names
+
+
+def test_legend_explains_the_layers_that_are_shown() -> None:
+    """All 3 kg weigh 29.4 N and have an arrow of 22 % of the reach: 0.1 m of it are 13 N."""
+    everything = ("arm", "ghost", "torques", "reactions", "centre", "inertias", "ground")
+    text = legend(MODEL, 1.0, everything, "measured position", "measured effort", [True, True])
+    assert text.count("<svg") == len(everything)
+    assert all(part in text for part in ("measured position", "measured effort", "300°", "0.33 m", "0.1 m is 13 N"))
+    text = legend(MODEL, 1.0, ("arm", "centre"), "measured position", "measured effort", [True, True])
+    assert text.count("<svg") == 2 and "centre of mass" in text and "measured effort" not in text

@@ -27,7 +27,7 @@ from tools.chaos.table import Outcome, table, verdict
 COMMAND = "python -m tools.chaos"
 PART = "make chaos"
 QUIET = 1.0  # load average before the run
-RECOVERY = 30.0  # s, after which the arm is given up
+RECOVERY = 30.0  # s, limit of the recovery
 
 
 def run(fault: Fault) -> Outcome:

@@ -59,8 +59,8 @@ def reset_by_hand(rig: Rig) -> str:
     answer = rig.call(Trigger, "computed_torque_node/clear_fault", Trigger.Request())
     rig.set_parameters("computed_torque_node", {"fault_reset": "auto"})
     return (
-        f"{until - since:.1f} s later the mode was {mode}, a trajectory was {'refused' if refused else 'taken'}, "
-        f"the arm had moved by {1e3 * moved(rig, since, until):.2g} mrad; ~/clear_fault answered: {answer.message}"
+        f"{until - since:.1f} s later: mode {mode}, trajectory {'refused' if refused else 'accepted'}, "
+        f"displacement {1e3 * moved(rig, since, until):.2g} mrad; response of ~/clear_fault: {answer.message}"
     )
 
 

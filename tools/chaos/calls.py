@@ -15,8 +15,8 @@ from std_srvs.srv import Trigger
 
 from robot_dynamics_ros.nodes.node_program import make_executor
 
-WAITING = 100  # calls at most that have no answer yet
-PATIENCE = 10.0  # s for the service to be there, and for the last answers
+WAITING = 100  # maximum number of pending calls
+PATIENCE = 10.0  # s, limit for finding the service and for the last responses
 BAD = Parameter("gains.natural_frequency", value=math.nan)
 
 
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> None:
     seconds = time.monotonic() - begin
     while len(answers) < count and time.monotonic() - begin < options.seconds + PATIENCE:
         executor.spin_once(timeout_sec=0.1)
-    print(f"{count} calls in {seconds:.3f} s, {len(answers)} answers", flush=True)
+    print(f"{count} calls in {seconds:.3f} s, {len(answers)} responses", flush=True)
     rclpy.shutdown()
 
 

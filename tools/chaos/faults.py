@@ -56,9 +56,9 @@ def _floods() -> Iterator[Fault]:
         slow = partial(breaking, rate=1000.0, seconds=10.0)
         yield Fault(f"1 kHz of junk on each topic of the {name}", slow, network=True)
     yield Fault("50 kHz of junk on joint_states of trajectory_node", flood_trajectory_node)
-    yield Fault("50 kHz of junk on a topic that is recorded", flood_recorder)
+    yield Fault("50 kHz of junk on a recorded topic", flood_recorder)
     for service in CALLED:
-        yield Fault(f"calls of {_private(service)} of the controller", partial(call, service, CONTROLLER))
+        yield Fault(f"calls of {_private(service)}", partial(call, service, CONTROLLER))
 
 
 def _private(name: str) -> str:
@@ -73,29 +73,29 @@ def _simulated(title: str, breaking: Breaking) -> Fault:
 
 
 FAULTS = (
-    Fault("nothing (for comparison)", lambda rig: disturb(rig, delay=0.0), network=True),
-    Fault("controller killed (-9), started again 2 s later", partial(kill, CONTROLLER)),
-    Fault("controller stopped for 2 s", partial(stand_still, CONTROLLER)),
-    Fault("plant killed (-9), started again 2 s later", partial(kill, PLANT)),
-    Fault("plant stopped for 2 s", partial(stand_still, PLANT)),
-    Fault("plant stopped for 2 s, fault_reset: manual", reset_by_hand),
-    Fault("network: 5 ms late", lambda rig: disturb(rig, delay=0.005), network=True),
-    Fault("network: 50 ms late", lambda rig: disturb(rig, delay=0.05), network=True),
-    Fault("network: 0 to 20 ms late", lambda rig: disturb(rig, jitter=0.02), network=True),
+    Fault("none (for comparison)", lambda rig: disturb(rig, delay=0.0), network=True),
+    Fault("controller killed (SIGKILL), restarted after 2 s", partial(kill, CONTROLLER)),
+    Fault("controller stopped (SIGSTOP) for 2 s", partial(stand_still, CONTROLLER)),
+    Fault("plant killed (SIGKILL), restarted after 2 s", partial(kill, PLANT)),
+    Fault("plant stopped (SIGSTOP) for 2 s", partial(stand_still, PLANT)),
+    Fault("plant stopped (SIGSTOP) for 2 s, fault_reset: manual", reset_by_hand),
+    Fault("network: delay of 5 ms", lambda rig: disturb(rig, delay=0.005), network=True),
+    Fault("network: delay of 50 ms", lambda rig: disturb(rig, delay=0.05), network=True),
+    Fault("network: delay of 0 to 20 ms", lambda rig: disturb(rig, jitter=0.02), network=True),
     Fault("network: 30 % dropped", lambda rig: disturb(rig, dropped=0.3), network=True),
     Fault("network: all dropped", lambda rig: disturb(rig, dropped=1.0), network=True),
-    Fault("network: 10 % come 10 ms late, out of order", lambda rig: disturb(rig, reordered=0.1), network=True),
-    Fault("network: 30 % come again 10 ms later", lambda rig: disturb(rig, doubled=0.3), network=True),
-    Fault("clock of joint_states jumps by +10 s", lambda rig: jump(rig, stamp_offset=10.0), network=True),
-    Fault("clock of joint_states jumps by -10 s", lambda rig: jump(rig, stamp_offset=-10.0), network=True),
-    Fault("clock of joint_states jumps by +1 h", lambda rig: jump(rig, stamp_offset=3600.0), network=True),
+    Fault("network: 10 % delayed by 10 ms, out of order", lambda rig: disturb(rig, reordered=0.1), network=True),
+    Fault("network: 30 % repeated after 10 ms", lambda rig: disturb(rig, doubled=0.3), network=True),
+    Fault("stamps of joint_states jump by +10 s", lambda rig: jump(rig, stamp_offset=10.0), network=True),
+    Fault("stamps of joint_states jump by -10 s", lambda rig: jump(rig, stamp_offset=-10.0), network=True),
+    Fault("stamps of joint_states jump by +1 h", lambda rig: jump(rig, stamp_offset=3600.0), network=True),
     _simulated("/clock jumps by +10 s", lambda rig: jump(rig, clock_offset=10.0)),
     _simulated("/clock jumps by -10 s", lambda rig: jump(rig, clock_offset=-10.0)),
-    _simulated("/clock stands still for 2 s", lambda rig: disturb(rig, clock_stopped=1.0)),
+    _simulated("/clock stops for 2 s", lambda rig: disturb(rig, clock_stopped=1.0)),
     Fault("robot_description: another robot", lambda rig: describe(rig, robot_urdf("ur5e").read_text("utf-8"))),
-    Fault("robot_description: no URDF", lambda rig: describe(rig, "<robot><link")),
-    Fault("recorder killed (-9)", kill_recorder),
-    Fault("recorder stopped for 2 s", pause_recorder),
-    Fault("disk full under the recorder", fill_disk),
+    Fault("robot_description: invalid URDF", lambda rig: describe(rig, "<robot><link")),
+    Fault("recorder killed (SIGKILL)", kill_recorder),
+    Fault("recorder stopped (SIGSTOP) for 2 s", pause_recorder),
+    Fault("disk of the recorder full", fill_disk),
     *_floods(),
 )

@@ -14,8 +14,8 @@ from tools.chaos.record import Joints, efforts, joints
 from tools.chaos.rig import COMMAND_TIMEOUT, RATE, Rig
 
 NEAR = 1e-6  # Nm, tolerance of expected efforts
-ANSWERED_STATES = 5  # number of last states for which a command may be
-BRAKES = "silent: the motors' watchdog brakes"
+ANSWERED_STATES = 5  # number of recent states that a command may answer
+BRAKES = "no commands: the drives' watchdog brakes"
 
 
 class Figures(NamedTuple):
@@ -25,32 +25,32 @@ class Figures(NamedTuple):
     ----------
     modes
         Modes and causes of the controller, in order, from the fault on; BRAKES if commands were missing for longer
-        than the timeout of the motors.
+        than the timeout of the drives.
     safe
         Time from the last command of the law to the first safe torque: gravity compensation, zero, or brakes on.
-    off
+    position_error
         Largest distance of a joint from its desired position until the controller follows again.
-    fastest
+    velocity
         Largest joint velocity in this time.
     gap
         Longest time without a command during the fault.
-    recovered
+    recovery
         Time from the end of the fault until the controller was active again; 0 if it was active all the time, infinite
         if it never was.
-    answered
+    command_share
         Share of the states during the fault for which a command was received.
-    wrong
+    invalid_efforts
         Number of efforts in the whole run that were not finite or beyond the limits.
     """
 
     modes: tuple[str, ...]
     safe: float
-    off: float
-    fastest: float
+    position_error: float
+    velocity: float
     gap: float
-    recovered: float
-    answered: float
-    wrong: int
+    recovery: float
+    command_share: float
+    invalid_efforts: int
 
 
 def figures(rig: Rig) -> Figures:
@@ -64,12 +64,12 @@ def figures(rig: Rig) -> Figures:
     return Figures(
         modes=modes,
         safe=_safe(model, states, effort, effort_times, begin) if modes else math.nan,
-        off=_off(states, commands, begin, until),
-        fastest=_largest(states.velocity[_within(states.times, begin, until)]),
+        position_error=_position_error(states, commands, begin, until),
+        velocity=_largest(states.velocity[_within(states.times, begin, until)]),
         gap=float(np.diff(_with_ends(effort_times, begin, end)).max()),
-        recovered=_recovered(rig, end, active),
-        answered=_answered(states.times, effort_times, begin, end),
-        wrong=_wrong(model, effort),
+        recovery=_recovery(rig, end, active),
+        command_share=_command_share(states.times, effort_times, begin, end),
+        invalid_efforts=_invalid_efforts(model, effort),
     )
 
 
@@ -118,7 +118,7 @@ def limits(model: RobotModel) -> Floats:
     return np.asarray(model.effort_limits, dtype=np.float64)
 
 
-def _off(states: Joints, commands: Joints, begin: float, until: float) -> float:
+def _position_error(states: Joints, commands: Joints, begin: float, until: float) -> float:
     """Return the largest distance (rad) from the last desired position; before the first one, from the first."""
     which = _within(states.times, begin, until)
     if not which.size or not len(commands.times):
@@ -132,12 +132,12 @@ def _with_ends(times: Floats, begin: float, end: float) -> Floats:
 
 
 def is_silent(states: Floats, commands: Floats, begin: float, end: float) -> bool:
-    """Return True if motors that published states received no command for longer than their timeout."""
+    """Return True if drives that published states received no command for longer than their timeout."""
     times = _with_ends(commands, begin, end)
     return any(_within(states, a + COMMAND_TIMEOUT, b).size > 0 for a, b in itertools.pairwise(times))
 
 
-def _recovered(rig: Rig, end: float, active: float) -> float:
+def _recovery(rig: Rig, end: float, active: float) -> float:
     """Return the time until the controller is active again, also if its last report before the end is active."""
     if "given_up" in rig.marks:
         return math.inf
@@ -147,11 +147,11 @@ def _recovered(rig: Rig, end: float, active: float) -> float:
     return max(0.0, (back[-1] if back and "restarted" not in rig.marks else active) - end)
 
 
-def _answered(states: Floats, commands: Floats, begin: float, end: float) -> float:
+def _command_share(states: Floats, commands: Floats, begin: float, end: float) -> float:
     count = len(_within(states, begin, end))
     return len(_within(commands, begin, end)) / count if count > 0.1 * RATE * (end - begin) else math.nan
 
 
-def _wrong(model: RobotModel, effort: Floats) -> int:
+def _invalid_efforts(model: RobotModel, effort: Floats) -> int:
     inside = np.isfinite(effort) & (np.abs(effort) <= limits(model) * (1.0 + 1e-12))
     return int(np.count_nonzero(~inside.all(axis=1)))

@@ -42,13 +42,13 @@ def flood_recorder(rig: Rig) -> str:
     lost, sent = found.lost(rig.marks["begin"], rig.marks["end"])
     others, _ = found.lost(0.0, rig.marks["begin"])
     return (
-        f"{reported}; the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk, all but {lost} of {sent} states "
-        f"that came meanwhile, all but {others} of those before"
+        f"{reported}; the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk; {lost} of {sent} states sent "
+        f"meanwhile are lost, {others} of the earlier ones"
     )
 
 
 def flood_trajectory_node(rig: Rig) -> str:
-    """Publish junk on joint_states of a waiting trajectory_node, then real states, and subscribe."""
+    """Publish junk on joint_states of a waiting trajectory_node, then valid states, and check its trajectory."""
     parameters = {
         "trajectory.kind": "point_to_point",
         "trajectory.center": [float(q) for q in rig.ready],
@@ -66,11 +66,11 @@ def flood_trajectory_node(rig: Rig) -> str:
     rig.wait(lambda: first and started.process.poll() is not None, "trajectory_node to send its trajectory")
     rig.node.destroy_subscription(forwarded)
     away = np.abs(np.array(first[0].points[0].positions) - rig.position).max()
-    return f"{reported}; then it sent its trajectory, whose first point was {1e3 * away:.3g} mrad from the arm"
+    return f"{reported}; the trajectory that it then sent began {1e3 * away:.3g} mrad from the arm"
 
 
 def _send(rig: Rig, name: str, module: str, *arguments: str) -> str:
-    """Run a sender to its end, which is the end of the fault."""
+    """Run a sender until it ends; return its result as text."""
     before = rig.processes[name].memory()
     log = rig.folder / "flood.log"
     with log.open("w") as file:

@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 LITTLE_ENDIAN = b"\x00\x01\x00\x00"
 NUMBERS = (math.nan, math.inf, -math.inf, 1e300, -1e300)
 TEXTS = ("", "world", "no such thing", "\u00fc" * 50, "../../etc", "x" * 5000)
-COUNT = 100  # of each sort
+COUNT = 100  # well-formed messages, and the same number of random ones
 
 
 def pool(kind: Any, names: Sequence[str], seed: int = 0) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Simulated bad network between plant and controller, a process of its own.
+"""Simulated bad network between plant and controller, run as a separate process.
 
 It forwards joint_states, effort_commands and /clock as bytes. Parameters change its behaviour at run time, see
 ``SETTINGS``.

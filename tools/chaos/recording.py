@@ -20,10 +20,10 @@ from robot_dynamics_ros.messages.joint_state import stamp_of
 from tools.chaos.breaking import LASTS
 from tools.chaos.rig import NODES, RATE, RECORDER, Rig
 
-RECORDS = 5.0  # s before something happens to it
+RECORDS = 5.0  # s of recording before the fault
 JOINT_STATES = "/joint_states"
 RECORDED = [JOINT_STATES, "/effort_commands", "/computed_torque_node/command_states"]
-DISK = "16m"  # bytes of the disk that is made full
+DISK = "16m"  # size of the recorder's disk in bytes
 
 _MOUNT = f'mount -t tmpfs -o size={DISK} none "$0" && exec "$@"'
 _SMALL_DISK = ("unshare", "--map-root-user", "--mount", "sh", "-c", _MOUNT)
@@ -44,7 +44,7 @@ class Kept(NamedTuple):
     states: Sequence[tuple[float, bool]]
 
     def lost(self, since: float, until: float) -> tuple[int, int]:
-        """Return the number of lost states in this time, and the number of all."""
+        """Return the numbers of lost and of all states in this time."""
         found = [there for at, there in self.states if since <= at <= until]
         return found.count(False), len(found)
 
@@ -94,7 +94,7 @@ def pause_recorder(rig: Rig) -> str:
     lost, sent = found.lost(rig.marks["begin"], end)
     before, _ = found.lost(0.0, rig.marks["begin"])
     after, _ = found.lost(end, end + LASTS - 0.5)
-    return f"of {sent} states sent meanwhile {lost} are lost, {before} of those before, {after} of those after"
+    return f"{lost} of {sent} states sent meanwhile are lost, {before} of the earlier ones, {after} of the later ones"
 
 
 def fill_disk(rig: Rig) -> str:
@@ -121,21 +121,21 @@ def fill_disk(rig: Rig) -> str:
 def _give_up(rig: Rig, bag: Path, full: float) -> str:
     """Wait for the recorder to end; return its message and the content of the bag."""
     recorder = rig.processes[RECORDER]
-    rig.wait(lambda: recorder.process.poll() is not None, "the recorder to see it", 30.0)
+    rig.wait(lambda: recorder.process.poll() is not None, "the recorder to end", 30.0)
     rig.mark("end")
     reported = recorder.tail().splitlines()[-1].replace(f"{rig.folder}/", "")
-    return f"{_last(kept(rig, bag), full)}; it said: {reported}"
+    return f"{_last(kept(rig, bag), full)}; its error: {reported}"
 
 
 def has_small_disks(folder: Path) -> bool:
-    """Return True if this machine permits to mount a disk for one process (user namespaces)."""
+    """Return True if a disk can be mounted for one process (user namespaces)."""
     if shutil.which("unshare") is None:
         return False
     return subprocess.run([*_SMALL_DISK, str(folder), "true"], capture_output=True, check=False).returncode == 0
 
 
 def _fill(file: Path) -> None:
-    """Use all space that is left."""
+    """Fill the disk."""
     with file.open("wb", buffering=0) as other:
         try:
             while True:
@@ -162,4 +162,4 @@ def kept(rig: Rig, bag: Path) -> Kept:
 
 def _last(found: Kept, moment: float) -> str:
     lost, sent = found.lost(0.0, moment)
-    return f"{sent} states were sent, the last {lost} of them are lost ({lost / RATE:.2f} s)"
+    return f"the last {lost} of {sent} states are lost ({lost / RATE:.2f} s)"

@@ -140,7 +140,7 @@ class Rig:
         for process in self._group.members:
             if process.process.poll() is None:
                 process.process.send_signal(signal.SIGCONT)
-        self._group.__exit__(RuntimeError, None, None)  # exit codes are results here, not errors
+        self._group.__exit__(RuntimeError, None, None)  # exit codes are part of the results
         self.exits += [(process.name, process.process.returncode) for process in self._group.members]
         self._executor.shutdown()
         rclpy.try_shutdown()
@@ -285,7 +285,7 @@ class Rig:
         return future.result()
 
     def latecomer(self, name: str) -> Node:
-        """Return another node, which is spun from now on."""
+        """Return another node in the executor of this process."""
         node = rclpy.create_node(name)
         self._executor.add_node(node)
         return node

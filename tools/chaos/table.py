@@ -21,11 +21,11 @@ class Outcome(NamedTuple):
 
 HEAD = [
     "fault",
-    "the controller",
+    "reaction of the controller",
     "safe torque after",
-    "off, mrad",
-    "fastest, rad/s",
-    "commands",
+    "position error, mrad",
+    "velocity, rad/s",
+    "commands per state",
     "longest gap",
     "active again after",
 ]
@@ -39,13 +39,13 @@ def table(outcomes: Sequence[Outcome]) -> str:
         rows.append(
             [
                 outcome.title,
-                ", then ".join(f.modes) or "goes on",
+                ", then ".join(f.modes) or "continues",
                 _seconds(f.safe),
-                _number(1e3 * f.off, ".3g"),
-                _number(f.fastest, ".2f"),
-                _number(100.0 * f.answered, ".0f", " %"),
+                _number(1e3 * f.position_error, ".3g"),
+                _number(f.velocity, ".2f"),
+                _number(100.0 * f.command_share, ".0f", " %"),
                 _seconds(f.gap),
-                _recovery(f.recovered),
+                _recovery(f.recovery),
             ]
         )
     notes = "\n".join(f"- {outcome.title}: {outcome.note}." for outcome in outcomes if outcome.note)
@@ -54,7 +54,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
     """Return two sentences on results that must never occur."""
-    wrong = sum(outcome.figures.wrong for outcome in outcomes)
+    wrong = sum(outcome.figures.invalid_efforts for outcome in outcomes)
     failed = [f"{name} with {code} ({outcome.title})" for outcome in outcomes for name, code in outcome.exits if code]
     return (
         f"Efforts that were not finite or beyond the limits: {wrong or 'none'}. "
@@ -65,7 +65,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 def _recovery(seconds: float) -> str:
     if math.isinf(seconds):
         return "**never**"
-    return "at once" if seconds == 0.0 else _seconds(seconds)
+    return "0 ms" if seconds == 0.0 else _seconds(seconds)
 
 
 def _seconds(value: float) -> str:

@@ -74,7 +74,7 @@ def fuzz(target: Target, seed: int, seconds: float, inputs: int | None) -> tuple
             samples.append(memory.held_at_rest())
     growth = memory.growth(samples)
     if growth is not None and growth > GROWTH:
-        tally.findings["memory grows"] = b"", f"by {growth:.1f} MB: {samples}"
+        tally.findings["memory growth"] = b"", f"by {growth:.1f} MB: {samples}"
     return tally, growth
 
 

@@ -88,7 +88,7 @@ def read(data: bytes) -> None:
             _read(bag)
         finally:
             if {file.name: file.read_bytes() for file in Path(folder).iterdir()} != files:
-                raise Wrong("the bag is not as it was")
+                raise Wrong("the bag was changed")
 
 
 def _read(bag: Path) -> None:

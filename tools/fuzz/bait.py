@@ -10,9 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 PLACE = "@bait@"
-"""Stands in inputs for the file, whose folder is another in each process."""
+"""Placeholder in inputs for the path of the file, which differs between processes."""
 
-_EVENT = struct.Struct("iIII")  # watch, what happened, cookie, length of the name that follows
+_EVENT = struct.Struct("iIII")  # watch, event mask, cookie, length of the name that follows
 _MADE, _ALL = os.O_NONBLOCK | os.O_CLOEXEC, 0xFFF
 
 
@@ -26,7 +26,7 @@ class Bait:
         library = ctypes.CDLL(None, use_errno=True)
         self._watch = library.inotify_init1(_MADE)
         if self._watch < 0 or library.inotify_add_watch(self._watch, os.fsencode(self._folder.name), _ALL) < 0:
-            raise OSError(ctypes.get_errno(), "inotify is not to be had here, which tells whether files are opened")
+            raise OSError(ctypes.get_errno(), "inotify is not available, which detects opened files")
 
     def put_into(self, data: bytes) -> bytes:
         """Return an input with the path of the file."""
@@ -42,7 +42,7 @@ class Bait:
         while at < len(data):
             _, _, _, length = _EVENT.unpack_from(data, at)
             at += _EVENT.size + length
-            if length:  # else it is the folder that was opened: another program may list /tmp
+            if length:  # without a name the folder itself was opened, perhaps by a program that lists /tmp
                 names.append(os.fsdecode(data[at - length : at].rstrip(b"\0")))
         return names
 

@@ -15,7 +15,7 @@ _RECORD = struct.Struct("<BQ")
 _OPERATIONS = (*range(16), 128, 255)
 _CHUNK, _CHUNK_INDEX, _FOOTER = 6, 8, 2
 _CHUNK_HEAD = 28  # first and last arrival, size, checksum; compression and records follow
-_BOMB = 1 << 28  # bytes, twice of what is read
+_BOMB = 1 << 28  # bytes, twice the limit of the reader
 _Records = list[tuple[int, bytes]]
 
 
@@ -27,7 +27,7 @@ def mutated(rng: random.Random, data: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 2))):
         _change(rng, records)
     parts = [_RECORD.pack(operation, len(body)) + body for operation, body in records]
-    if rng.random() < 0.1:  # a length that is wrong
+    if rng.random() < 0.1:  # a wrong length
         k = rng.randrange(len(parts))
         parts[k] = parts[k][:1] + _number(rng, 8, len(data)) + parts[k][9:]
     return MAGIC + b"".join(parts) + (MAGIC if rng.random() < 0.95 else b"")

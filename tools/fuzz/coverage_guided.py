@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import atheris
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What is compiled, or generated and compiled, cannot be instrumented.
+#: Modules that cannot be instrumented, because they are compiled or generated.
 COMPILED = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts)
     for folder in ("kernels", "codegen", "simulation")

@@ -10,7 +10,7 @@ import yaml
 
 from tools.fuzz.nasty import NUMBERS, TEXTS, damaged
 
-#: Every key there is.
+#: A file with every key.
 EXAMPLE: Any = {
     "gravity": [0.0, 0.0, -9.81],
     "joints": {

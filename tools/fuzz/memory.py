@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 EVERY = 250
-"""Inputs from one look at the memory to the next."""
+"""Number of inputs between two measurements of the memory."""
 
 GROWTH = 5.0
-"""MB by which it may grow from the second to the last tenth of a run."""
+"""Limit of the growth (MB) from the second to the last tenth of a run."""
 
 _PARTS = 10
 
@@ -37,7 +37,7 @@ def highest() -> float:
 def growth(samples: Sequence[float]) -> float | None:
     """Return the growth of the minimum from the second to the last tenth of a run; None if it is too short.
 
-    The first tenth is a warm-up. A leak raises the minimum, memory that is freed again does not.
+    The first tenth is a warm-up. A leak increases the minimum; memory that is freed again does not.
     """
     size = len(samples) // _PARTS
     if size == 0:

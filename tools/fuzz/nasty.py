@@ -1,4 +1,4 @@
-"""Values that are often handled wrongly, and ways to damage bytes."""
+"""Values that programs often handle incorrectly, and functions that damage bytes."""
 
 from __future__ import annotations
 

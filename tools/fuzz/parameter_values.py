@@ -13,7 +13,7 @@ _KNOWN = {parameter.name: parameter for parameter in controller.ALL}
 
 
 def made(rng: random.Random) -> bytes:
-    """Return an input from which ``values`` takes names and values of a few parameters."""
+    """Return an input that ``values`` converts to names and values of a few parameters."""
     return rng.randbytes(8)
 
 

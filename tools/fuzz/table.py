@@ -9,9 +9,9 @@ from tools.fuzz.targets import Target
 from tools.fuzz.trial import Tally
 
 Result = tuple[Target, Tally, float | None]
-"""A target, what came of its inputs, and by how much (MB) memory grew, where there were enough to tell."""
+"""Target, its results, and the growth of memory (MB), None if there were too few inputs."""
 
-_HEAD = ["target", "inputs", "taken", "refused", "slowest", "memory grows by", "findings"]
+_HEAD = ["target", "inputs", "accepted", "refused", "slowest", "memory growth", "findings"]
 
 
 def rows_of(results: Sequence[Result]) -> dict[str, list[str]]:

@@ -25,7 +25,7 @@ from tools.fuzz.trial import no_file_is_opened
 
 ROOT = Path(__file__).resolve().parents[2]
 _JOINT_LAWS = sorted(JOINT_LAWS)
-_LARGEST = 120_000  # bytes of a public URDF that is worth its time
+_LARGEST = 120_000  # bytes, limit of the public URDFs, for speed
 
 
 class Target(ABC):
@@ -73,7 +73,7 @@ class Urdfs(Target):
 
     @cached_property
     def _shares(self) -> list[float]:
-        """Return the frequency of each original, such that small and large ones take the same time."""
+        """Return the weight of each original, so that small and large ones use the same time in total."""
         return [1.0 / len(text) for text in self._originals]
 
     def make(self, rng: random.Random) -> bytes:
@@ -179,7 +179,7 @@ class ParameterFiles(Target):
 
 
 class Bags(Target):
-    """Damaged recordings: valid parts are read or the bag is refused; files do not change."""
+    """Damaged recordings: valid parts are read, or the bag is refused; the files remain unchanged."""
 
     name, full = "bags", 5_000
 

@@ -20,13 +20,13 @@ from tools.fuzz import memory
 from tools.fuzz.bait import bait
 
 HANG = 2.0
-"""Processor time (s), independent of other programs, after which an input counts as hanging."""
+"""Limit of the processor time (s) of an input, which other programs do not affect."""
 
 WAIT = 60.0
-"""Seconds by the clock after which it hangs without computing."""
+"""Limit of the elapsed time (s) of an input, for code that waits without computing."""
 
 MOST = 1000.0
-"""MB that one input may take."""
+"""Limit of the memory (MB) that one input may use."""
 
 _opened: list[str] | None = None
 
@@ -57,7 +57,7 @@ def no_file_is_opened() -> Iterator[None]:
     finally:
         opened, _opened = _opened, None
     if opened:
-        raise Wrong(f"it opened {opened[:3]}")
+        raise Wrong(f"files were opened: {opened[:3]}")
 
 
 @dataclass
@@ -92,12 +92,12 @@ class Tally:
         self.slowest = max(self.slowest, spent)
         if failure is None:
             if spent > HANG:  # in one call of a C library
-                failure = "it hangs", f"{spent:.1f} s"
+                failure = "timeout", f"{spent:.1f} s"
             elif taken > MOST:
-                failure = "it fills the memory", f"{taken:.0f} MB"
+                failure = "too much memory", f"{taken:.0f} MB"
         touched = bait().touched()
         if touched:
-            failure = "a file that it names is touched", str(touched)
+            failure = "a file that the input names was accessed", str(touched)
         if failure is None:
             return None
         kind, text = failure
@@ -112,12 +112,12 @@ class Tally:
                 warnings.simplefilter("ignore", BagWarning)
                 run(data)
             if rung:
-                return "it hangs", "something caught what was to end it"
+                return "timeout", "an exception handler caught the timeout"
         except RobotDynamicsError as refusal:
             self.refusals[type(refusal).__name__] += 1
             return None if "Cure:" in str(refusal) else ("a refusal without a cure", str(refusal))
         except _Hangs:
-            return "it hangs", traceback.format_exc()
+            return "timeout", traceback.format_exc()
         except Exception as problem:
             frames = traceback.extract_tb(problem.__traceback__)
             place = frames[-1]

@@ -45,7 +45,7 @@ def mutated(rng: random.Random, original: bytes) -> bytes:
 def _change(rng: random.Random, root: Element) -> None:
     elements = list(root.iter())
     element = rng.choice(elements)
-    if rng.random() < 0.7:  # preferably elements of dynamics, not visuals
+    if rng.random() < 0.7:  # mostly elements of the dynamics
         known = [e for e in elements if e.tag in _TAGS[:12]]
         element = rng.choice(known) if known else element
     key = rng.choice(list(element.attrib) or list(_ATTRIBUTES))

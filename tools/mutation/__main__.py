@@ -1,7 +1,7 @@
 """Mutation testing: change one thing in a file and run the tests; `make mutation` does this.
 
 Results are stored in --folder, so that a run can be continued; a changed file is tested again. --write keeps the rows
-of files that were not tested. Survivors are listed.
+of areas that were not tested. Survivors are listed.
 
 ``--sample N --seed S`` draws mutants of ``--parts`` and writes to ``--output`` which test of the suite in ``--tests``
 (the test folder of this or another checkout with the same sources) detects each of them. ``--only FILE`` tests the
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 
-os.environ["NUMBA_DISABLE_JIT"] = "1"  # before anything imports numba
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads do not live on in forks
+os.environ["NUMBA_DISABLE_JIT"] = "1"  # before numba is imported
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # threads do not survive a fork
 
 import argparse
 import hashlib
@@ -38,21 +38,25 @@ def main() -> int:
     """Return 1 if a mutant survived."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
     parser.add_argument("areas", nargs="*", metavar="AREA", help=f"of {', '.join(AREAS)} (default: all)")
-    parser.add_argument("--files", default="*", help="only files whose name (kernels/friction.py) is like this")
-    parser.add_argument("--survivors", action="store_true", help="try again what survived")
-    parser.add_argument("--cap", type=float, default=20.0, help="s of tests for one mutant (default: %(default)s)")
-    parser.add_argument("--longest", type=float, default=20.0, help="s of one test at most (default: %(default)s)")
+    parser.add_argument("--files", default="*", help="only files that match this pattern, such as kernels/friction.py")
+    parser.add_argument("--survivors", action="store_true", help="test only the survivors, again")
+    parser.add_argument(
+        "--cap", type=float, default=20.0, help="maximum duration of the tests of a mutant in s (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--longest", type=float, default=20.0, help="maximum duration of one test in s (default: %(default)s)"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutation")
     parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
     sample = parser.add_argument_group("a sample")
-    sample.add_argument("--sample", type=int, metavar="N", help="draw so many mutants")
+    sample.add_argument("--sample", type=int, metavar="N", help="number of mutants to draw")
     sample.add_argument("--seed", type=int, default=1)
     sample.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     sample.add_argument("--tests", type=Path, default=ROOT / "test", metavar="DIR")
-    sample.add_argument("--only", type=Path, metavar="FILE", help="the mutants of a file of results")
+    sample.add_argument("--only", type=Path, metavar="FILE", help="test the mutants of an output file")
     sample.add_argument("--output", type=Path, default=ROOT / "build" / "mutation" / "sample.jsonl", metavar="FILE")
-    sample.add_argument("--resume", action="store_true", help="keep what is in --output, and try the others")
+    sample.add_argument("--resume", action="store_true", help="keep the results in --output and test the other mutants")
     arguments = parser.parse_args()
     if arguments.sample or arguments.only:
         return _sample(arguments)

@@ -29,7 +29,7 @@ _STEPS = ("step_stages", "stick_slip", "coupled", "elimination")
 AREAS = {
     area.name: area
     for area in (
-        # kernels/friction.py is also used by the simulation
+        # kernels/friction.py belongs to the area friction
         Area("kernels", ("kernels/[!f]*.py", "kernels/forward_dynamics.py"), _DYNAMICS),
         Area("control", ("control/**/*.py",), ("test/control", "test/messages")),
         Area(

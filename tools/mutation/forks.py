@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-_MEMORY = 2 << 30  # bytes more than the parent has
+_MEMORY = 2 << 30  # bytes in addition to the parent's memory
 BUSY = 20.0  # largest ratio of elapsed time to processor time, with other programs running
 SLACK = 120.0  # s, additional elapsed time for sleeping
 TIMED_OUT = -1
@@ -71,7 +71,7 @@ def _code(status: int, late: bool) -> int:
 def _start(job: Job) -> int:
     sys.stdout.flush()
     pid = os.fork()
-    with suppress(OSError):  # both do so, the first one wins
+    with suppress(OSError):  # parent and child both set the group; one of the calls may fail
         os.setpgid(pid, pid)
     if pid:
         return pid

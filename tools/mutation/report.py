@@ -1,17 +1,17 @@
-"""Results of the mutants as a table and as lists."""
+"""Results of the mutants, as a table and as lists."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.document import markdown_table
 from tools.mutation.areas import AREAS, Area
 from tools.mutation.mutants import Mutant, Mutants
 
-HEAD = ["file", "mutants", "killed", "of them by time", "survived"]
+HEAD = ["area", "mutants", "killed", "of these by timeout", "survived"]
 ALIVE = ("survived", "untested")
 
 
@@ -51,38 +51,23 @@ class Results:
         """Return the mutants that no test has detected."""
         return [mutant for mutant in self.mutants() if self.outcome(mutant) in ALIVE]
 
-    def row(self, name: str) -> list[str]:
-        """Return a row of the table for one file."""
-        mutants = self.files[name].all
+    def row(self) -> list[str]:
+        """Return the row of the area in the table."""
+        mutants = self.mutants()
         tried = [mutant for mutant in mutants if self.outcome(mutant)]
-        alive = [mutant for mutant in tried if self.outcome(mutant) in ALIVE]
+        alive = len([mutant for mutant in tried if self.outcome(mutant) in ALIVE])
         late = sum(self.outcome(mutant) == "timeout" for mutant in tried)
         total = str(len(mutants)) if len(tried) == len(mutants) else f"{len(tried)} of {len(mutants)}"
-        counts = [len(tried) - len(alive), late, len(alive)]
-        return [name, total, *(str(count) for count in counts)]
+        return [self.area.name, total, *(str(count) for count in (len(tried) - alive, late, alive))]
 
 
 def report(folder: Path, written: Mapping[str, list[str]]) -> str:
-    """Return the table of all tested areas; ``written`` are earlier rows, for files that were not tested."""
+    """Return the table of all areas; an area without results keeps its row of ``written``, the earlier table."""
     rows = [HEAD]
-    for area in AREAS.values():
+    for name, area in AREAS.items():
         results = Results(area, folder)
-        if any(results.outcomes.values()) or not written.keys().isdisjoint(results.files):
-            own = [_row_or(written, results, name) for name in results.files if results.files[name].all]
-            rows += [*own, _sum(own, f"**{area.name}**")]
+        if any(results.outcomes.values()):
+            rows.append(results.row())
+        elif name in written:
+            rows.append(written[name])
     return markdown_table(rows)
-
-
-def _row_or(written: Mapping[str, list[str]], results: Results, name: str) -> list[str]:
-    """Return the row of a tested file, else the earlier one if it has the same number of mutants."""
-    before = written.get(name, HEAD)
-    untried = not results.outcomes[name] and before[1] == str(len(results.files[name].all))
-    return before if untried else results.row(name)
-
-
-def _sum(rows: Sequence[list[str]], title: str) -> list[str]:
-    """Return a row with the sum of files."""
-    # Of a file that was tried in part the second cell is "3 of 8".
-    tried, all_of_them = (sum(int(row[1].split(" of ")[k]) for row in rows) for k in (0, -1))
-    total = str(tried) if tried == all_of_them else f"{tried} of {all_of_them}"
-    return [title, total, *(str(sum(int(row[k]) for row in rows)) for k in range(2, len(HEAD)))]

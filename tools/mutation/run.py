@@ -27,7 +27,7 @@ from tools.mutation.mutants import Mutant, Mutants
 from tools.mutation.selection import PASSED, Selection, lines_run, tracer_of
 
 FAILED = 1
-_CHECK = 1.0  # s of tests without a mutant
+_CHECK = 1.0  # s, limit of the tests without a mutant
 _PATIENCE = 2.0  # s of processor time in addition to ten times the duration of a test
 #: No output, to save time; the same order and examples in each run.
 _OPTIONS = ["-q", "--capture=no", "--tb=no", "--disable-warnings", "--timeout=0", "-p", "no:cacheprovider"]
@@ -42,7 +42,7 @@ class Session:
         self.items: dict[str, pytest.Item] = {}
         self.limits: dict[str, float] = {}  # s of processor time for a test
         self.session: Any = None
-        self.note: Path | None = None  # where to write which test runs
+        self.note: Path | None = None  # file for the name of the running test
 
     def start(self, tests: list[str]) -> None:
         """Collect the tests, then call the function."""
@@ -101,7 +101,7 @@ class Outcome(NamedTuple):
 
     key: str
     result: str  # killed, timeout, survived or untested
-    test: str  # that has seen it
+    test: str  # test that detected it
     seconds: float  # of processor time
 
 

@@ -52,7 +52,7 @@ def run_sample(
         found = {name: item.path for name, item in session.items.items()}
         selection.measure(found, session.run, options.workers, options.longest)
         out = sorted(selection.left_out())
-        print(f"{len(found)} tests, {len(out)} of them excluded: they fail, or take too long", file=sys.stderr)
+        print(f"{len(found)} tests, {len(out)} excluded because they fail or take too long", file=sys.stderr)
         (folder / "left_out.txt").write_text("\n".join(out))
         trial = Trial(session, files, selection, options.cap, folder)
         results = trial.results(left, options.workers)

@@ -33,7 +33,7 @@ class Selection:
 
     def __init__(self, path: Path, files: dict[str, Path], imported: dict[str, set[int]]) -> None:
         self.path, self.files = path, files
-        self.imported = imported  # the lines that run before any test does
+        self.imported = imported  # lines that run during imports
         self.tests: dict[str, Ran] = {}
         if path.exists():
             self.tests = {name: Ran(*values) for name, values in json.loads(path.read_text()).items()}
@@ -65,7 +65,7 @@ class Selection:
         return not self.imported.get(mutant.file, set()).isdisjoint(mutant.lines)
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that run the mutant, in a good order; for import-time code those of its file."""
+        """Return the tests that run the mutant, most specific first; for import-time code those of its file."""
         bits = sum(1 << line for line in mutant.lines)
         running = self._running(lambda ran: bool(bits & ran.lines.get(mutant.file, 0)))
         if not running and self.is_imported(mutant):

@@ -23,7 +23,7 @@ from tools.numerics.errors import EPS, QUANTITIES, Measured, Plain, measure, mot
 COMMAND = "python -m tools.numerics"
 SAMPLES = 12
 FEW = 3
-"""Motions of a kind, and for arms of more than 10 joints, where 50 digits take long."""
+"""Number of motions of a kind; FEW for arms of more than 10 joints, where 50 digits are slow."""
 
 CUSTOMISED = ("Panda", "km boom, cm wrist")
 DUST = (1e-3, 1e-6, 1e-9, 1e-12, 1e-14, 1e-15, 1e-17)
@@ -83,8 +83,8 @@ def plain_table(arms: Mapping[str, Measured]) -> str:
         [
             "arm",
             "error of inverse_dynamics",
-            "of its derivatives, by joint",
-            "condition of M",
+            "error of its derivatives, by joint",
+            "condition number of M",
             "scaled condition",
             "error of forward_dynamics",
             "in eps times scaled condition",
@@ -124,13 +124,13 @@ def error_report() -> str:
     return f"""\
 Command: `{COMMAND}`. {SAMPLES} motions of each kind for each arm ({FEW} for 30 links), {machine(["numba", "mpmath"])}.
 
-Largest error, and in brackets the median of each motion's largest, in eps times the size of the terms:
+Largest error, and in brackets the median over motions, in eps times the size of the terms:
 
 {arm_table(found)}
 
 {motion_table(found)}
 
-Relative errors for ordinary motions, the largest of each:
+Largest relative errors for ordinary motions:
 
 {plain_table(arms)}
 
@@ -143,8 +143,8 @@ Two joints on one axis:
 def bits_report() -> str:
     """Return the comparison of bits as Markdown."""
     return f"""\
-Command: `{COMMAND}`. Results of every kernel for the Panda, of customised ones for the SCARA, and of simulated
-Pandas with friction, one and five at once, from two processes each; the first is an ordinary one.
+Command: `{COMMAND}`. Results of all kernels for the Panda, customised kernels for the SCARA, and one and five
+simulated Pandas with friction, from two processes each; the first has default settings.
 
 {bits_table(compare())}
 """

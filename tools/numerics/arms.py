@@ -72,14 +72,14 @@ _FALLING = [10.0 ** (3 - k) for k in range(7)]  # 1000 kg to 1 g
 
 _MADE: Mapping[str, Callable[[], RobotModel]] = {
     **{title: partial(_shipped, *names) for title, names in _SHIPPED.items()},
-    "7 even links": lambda: chain([3.0] * 7, [0.4] * 7),
-    "7 even links, 50 m off": lambda: chain([3.0] * 7, [0.4] * 7, 50.0),
-    "30 even links": lambda: chain([3.0] * 30, [0.4] * 30),
-    "light tip, 1e6 : 1": lambda: chain(_FALLING, [0.4] * 7),
-    "heavy tip, 1 : 1e6": lambda: chain(_FALLING[::-1], [0.4] * 7),
+    "7 equal links": lambda: chain([3.0] * 7, [0.4] * 7),
+    "7 equal links, 50 m from the root": lambda: chain([3.0] * 7, [0.4] * 7, 50.0),
+    "30 equal links": lambda: chain([3.0] * 30, [0.4] * 30),
+    "light end, 1e6 : 1": lambda: chain(_FALLING, [0.4] * 7),
+    "heavy end, 1 : 1e6": lambda: chain(_FALLING[::-1], [0.4] * 7),
     "km boom, cm wrist": lambda: chain([1e3] * 3 + [0.1] * 3, [1e3] * 3 + [0.01] * 3),
     "cm base, km boom": lambda: chain([0.1] * 3 + [1e3] * 3, [0.01] * 3 + [1e3] * 3),
-    "km and cm in turn": lambda: chain([10.0] * 6, [1e3, 0.01] * 3),
+    "km and cm alternating": lambda: chain([10.0] * 6, [1e3, 0.01] * 3),
     "two joints on one axis": lambda: same_axis(1e-9),
     "links of 1e-310 kg": lambda: chain([1e-310] * 3, [0.4] * 3),
 }

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 Results = Mapping[str, Floats]
 
 STATES = 1100
-"""Enough for two threads (see model/batches.py)."""
+"""Number of states that two threads share (see model/batches.py)."""
 
 _ONE_CORE = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
 _START = "import runpy; runpy.run_module('tools.numerics.bits', run_name='__main__')"
@@ -42,10 +42,10 @@ class Condition(NamedTuple):
 
 
 CONDITIONS = {
-    "the same again": Condition(),
+    "the same conditions": Condition(),
     "one core, NUMBA_NUM_THREADS=1": Condition({"NUMBA_NUM_THREADS": "1"}, one_core=True),
     "NUMBA_NUM_THREADS=2": Condition({"NUMBA_NUM_THREADS": "2"}),
-    "compiled anew, nothing kept on disk": Condition({"NUMBA_CACHE_DIR": "/proc/nowhere"}),
+    "compiled again, without a cache": Condition({"NUMBA_CACHE_DIR": "/proc/nowhere"}),
     "kernels as plain Python": Condition({"NUMBA_DISABLE_JIT": "1"}),
 }
 
@@ -136,7 +136,7 @@ def compare() -> dict[str, Difference]:
 
 def bits_table(found: Mapping[str, Difference]) -> str:
     """Return a table of the numbers of different values and the largest difference."""
-    rows = [["second process", "numbers that differ", "largest difference, eps of the largest number"]]
+    rows = [["second process", "different values", "largest difference, in eps of the largest value"]]
     rows += [[name, f"{x.numbers} of {x.of}", f"{x.eps:.2g}"] for name, x in found.items()]
     return markdown_table(rows)
 

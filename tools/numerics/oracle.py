@@ -1,6 +1,6 @@
 """Rigid-body dynamics with 50 decimal digits, the reference for the kernels' rounding errors.
 
-The method shares no step with the kernels: all vectors are in the root frame, inertias are about centres of mass, and
+The method differs from that of the kernels: all vectors are in the root frame, inertias are about centres of mass, and
 the torque of a joint is a sum over all bodies that it moves (d'Alembert's principle). The inputs are the doubles of the
 kernels; rotation matrices are replaced by the nearest exact rotations.
 """

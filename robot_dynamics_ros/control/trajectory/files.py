@@ -84,7 +84,7 @@ def _numbers(i: int, field: str, values: Any) -> list[float]:
 
 
 def joined(slices: Sequence[TrajectoryPoints]) -> TrajectoryPoints:
-    """Concatenate the points of all slices, which have the same joints and fields."""
+    """Return the points of all ``slices`` in one; they have the same joints and fields, and at least one slice."""
     first = slices[0]
     given = [name for name, value in vars(first).items() if isinstance(value, np.ndarray)]
     tables: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in slices]) for name in given}

@@ -114,7 +114,10 @@ def quintic_then_sine(
 
 
 def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
-    """Return 10 u^3 - 15 u^4 + 6 u^5 and its two time derivatives, (m, 1) each, for u = t / ``duration`` (m,)."""
+    """Return 10 u^3 - 15 u^4 + 6 u^5 and its first two time derivatives, (m, 1) each.
+
+    ``u`` (m,), 0 to 1, is the time as a share of the ``duration`` (s).
+    """
     u = u[:, None]
     return (
         u**3 * (10 + u * (6 * u - 15)),
@@ -124,7 +127,7 @@ def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
 
 
 def time_grid(duration: float, rate: float) -> Array:
-    """Return equally spaced times from 0 to ``duration`` (s) inclusive, at most 1 / ``rate`` apart."""
+    """Return equally spaced times (m,) from 0 to ``duration`` (s) inclusive, at most 1 / ``rate`` apart."""
     # The margin absorbs rounding: 1.1 s at 10 Hz is 11.000000000000002 steps.
     steps = max(1, math.ceil(duration * positive("rate", rate) - 1e-9))
     return np.linspace(0.0, duration, steps + 1)
@@ -146,7 +149,10 @@ def named_joints(joint_names: Sequence[str]) -> tuple[str, ...]:
 
 
 def joint_vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
-    """Return one number for all joints or one per joint as (k,); TrajectoryError, with its ``name``, otherwise."""
+    """Return ``value``, one number for all joints ``names`` or one per joint, as (k,).
+
+    Raises TrajectoryError, with the ``name`` of the argument, for any other shape and for numbers that are not finite.
+    """
     array = _finite(name, value)
     if array.shape not in ((), (len(names),)):
         raise TrajectoryError(

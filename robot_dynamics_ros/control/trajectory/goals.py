@@ -40,7 +40,7 @@ class Code(IntEnum):
 class JointTolerance(NamedTuple):
     """Tolerances of a goal for one joint, as control_msgs/JointTolerance: rad or m, per s, per s^2.
 
-    0 selects the default of the parameters, -1 disables the check.
+    ``name`` is that of the joint. 0 selects the default of the parameters, -1 disables the check.
     """
 
     name: str
@@ -72,9 +72,10 @@ class Tolerances:
         goal: Iterable[JointTolerance],
         goal_time: float,
     ) -> Tolerances:
-        """Return these tolerances with those requested by a goal; ``goal_time`` in s.
+        """Return these tolerances with those of a goal for its ``path`` and its end, ``goal``; ``goal_time`` is in s.
 
-        Acceleration tolerances are validated, but have no effect, as accelerations are not measured.
+        As in JointTolerance, a ``goal_time`` of 0 selects the default. Acceleration tolerances are validated, but have
+        no effect, as accelerations are not measured.
 
         Raises JointNamesError for an unknown joint, and TrajectoryError for NaN and negative numbers other than -1.
         """
@@ -86,7 +87,10 @@ class Tolerances:
 
 
 def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
-    """Return the default tolerances of goals; RobotDynamicsError names the parameter, value and cure."""
+    """Return the default tolerances of goals; ``values`` returns the value of a parameter by name.
+
+    Raises RobotDynamicsError, naming the parameter, its value and the cure.
+    """
     path, goal = np.full((2, 2, len(joint_names)), np.inf)
     for tolerances, parameter in ((path, PATH_TOLERANCE), (goal, GOAL_TOLERANCE)):
         if given := parameter.read(values):
@@ -214,7 +218,7 @@ class Progress(NamedTuple):
 
 
 class GoalEvent(NamedTuple):
-    """Event of a goal to report: progress, and its final status and outcome if it has ended."""
+    """Event of a goal to report: progress, and its final status and outcome once it has ended, else None."""
 
     progress: Progress | None = None
     ending: Ending | None = None
@@ -244,7 +248,7 @@ class GoalExecution:
     def __init__(
         self, controller: Controller, progress_rate: float, trajectory: Trajectory, tolerances: Tolerances
     ) -> None:
-        """Monitor the goal's ``trajectory``, which the controller has already accepted."""
+        """Monitor the goal's ``trajectory``, which the controller has already accepted, by ``tolerances``."""
         self._controller = controller
         self._monitor = GoalMonitor(controller.model.joint_names, tolerances, trajectory.end_time)
         self._start = trajectory.start_time
@@ -299,12 +303,12 @@ class GoalExecution:
 
 
 def aborted(reason: str) -> GoalEvent:
-    """Return the event of an aborted goal."""
+    """Return the event of an aborted goal with the code INVALID_GOAL; ``reason`` is the error string of its result."""
     return GoalEvent(None, Ending.ABORTED, Outcome(Code.INVALID_GOAL, reason))
 
 
 def check_law(controller: Controller) -> None:
-    """Raise RobotDynamicsError if the control law does not follow joint trajectories."""
+    """Raise RobotDynamicsError if the control law of ``controller`` does not follow joint trajectories."""
     law = controller.settings.law
     if not LAWS[law].follows:
         raise RobotDynamicsError(f"the law {law} does not follow joint trajectories. Cure: set another law")

@@ -1,4 +1,4 @@
-"""Parameters of trajectory_node, and the trajectory defined by them."""
+"""Parameters of trajectory_node, and the trajectory defined by them; ``values`` returns a parameter's value by name."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def trajectory_of_file(values: Values) -> TrajectoryPoints:
 
 
 def trajectory_from(values: Values, joint_names: Sequence[str], start: Sequence[float]) -> TrajectoryPoints:
-    """Return the trajectory of any kind but file, for these n joints from ``start`` (n,), rad or m.
+    """Return the trajectory of any kind but file, for the n joints ``joint_names``, from ``start`` (n,), rad or m.
 
     Raises RobotDynamicsError, naming the parameter, for invalid values.
     """

@@ -192,7 +192,7 @@ class MotionPlan:
         return self._scaling.at(self._time)[0]
 
     def set_speed(self, factor: float) -> None:
-        """Set the speed ``factor`` (0 to 1) of trajectory time, at once or after a stop in progress.
+        """Set the speed ``factor`` (0 to 1) of trajectory time, at once or, during a stop, after it.
 
         The factor changes at `SPEED_RATE`, so that velocities stay continuous. The time of feedforward effort is
         scaled, not its magnitude; streamed set points are not slowed down. Raises RobotDynamicsError for other numbers.
@@ -237,12 +237,11 @@ class MotionPlan:
     ) -> Trajectory:
         """Accept a trajectory, which replaces those of its joints, and return it in trajectory time.
 
-        `rules` select the desired state, with continuous position, velocity and effort, or the `measured` state as the
-        beginning of the motion. Before a start in the future, which speed scaling delays, the joints continue their
-        motion; if the first point has time 0, up to the last point before the start. With a start in the past, the
-        motion goes to the first point that is not over. If the start is now, a first point at time 0 applies at once,
-        as in JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first
-        point.
+        The motion begins in the desired state, with continuous position, velocity and effort, or by `rules` in the
+        `measured` state. Until a start in the future, which speed scaling delays, the joints continue their motion; if
+        the first point has time 0, only until their last point before the start. With a start in the past, the motion
+        goes to the first point that is not over. If the start is now, a first point at time 0 applies at once, as in
+        JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first point.
 
         Parameters
         ----------
@@ -307,7 +306,7 @@ class MotionPlan:
         return trajectory
 
     def cancel(self, now: float, deceleration: Array | None) -> None:
-        """Drop all trajectories with their effort, and stop every joint from its desired motion.
+        """Drop all trajectories with their effort, and stop every joint from its desired motion at ``now`` (s).
 
         `deceleration` (n,), rad/s^2 or m/s^2 by clock time; None: stop at once. Raises RobotDynamicsError if it is not
         positive and finite.

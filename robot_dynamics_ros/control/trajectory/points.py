@@ -76,7 +76,7 @@ class TrajectoryPoints:
 
 
 def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
-    """Return the index in ``joint_names`` of each joint of a trajectory.
+    """Return the index in ``joint_names`` of each name in ``named``, the joints of a trajectory.
 
     Raises JointNamesError, naming the joint, for unknown, repeated and, unless ``allow_partial``, missing joints.
     """
@@ -107,7 +107,7 @@ def _array(name: str, values: Any) -> Array:
 
 
 def checked_times(values: Any) -> Array:
-    """Return the times (m,), s; TrajectoryError unless they are finite, not negative and strictly increasing."""
+    """Return ``values`` as times (m,), s; TrajectoryError unless finite, not negative and strictly increasing."""
     times = _array("the times", values)
     if times.ndim != 1 or not times.size:
         raise TrajectoryError(
@@ -174,7 +174,7 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
 
 
 def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
-    """Return one quantity of the start state (n,), zeros for None.
+    """Return ``values`` of one quantity of the start state as (n,), zeros for None; ``name`` is its name in errors.
 
     Raises TrajectoryError for a wrong size and numbers that are not finite.
     """

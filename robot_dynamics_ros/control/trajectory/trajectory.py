@@ -44,7 +44,7 @@ class Knots(NamedTuple):
 
 
 def segments(knots: Knots, degree: int) -> Array:
-    """Return the polynomials of `degree` 1, 3 or 5 between m knots, each in the time since the start of its segment.
+    """Return the polynomials of ``degree`` 1, 3 or 5 between m knots, each in the time since the start of its segment.
 
     Shape (m - 1, degree + 1, 4, n): by descending power, then position, velocity, acceleration and effort. Hermite
     interpolation of positions (degree 1), velocities (3) and accelerations (5); effort is linear. Overflow results in
@@ -81,8 +81,9 @@ def segments(knots: Knots, degree: int) -> Array:
 def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
     """Return a segment in which position (`order` 0) or velocity (1) leaves the range `low` to `high` (n,), or None.
 
-    The result is the start time (s) of the segment, the joint and a value outside. A polynomial is bounded by its
-    Bernstein coefficients; if they are not conclusive, it is subdivided (de Casteljau).
+    The motion is that of ``segments`` with the same ``knots`` and ``degree``. The result is the start time (s) of the
+    segment, the joint's index and a value outside. A polynomial is bounded by its Bernstein coefficients; if they are
+    not conclusive, it is subdivided (de Casteljau).
     """
     q, qd, qdd = (x.T for x in knots[1:4])
     h = np.diff(knots.times)
@@ -172,10 +173,11 @@ class JointLimits(NamedTuple):
     clamp: bool = False
 
     def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
-        """Shift continuous joints by full turns to the `start` (n,), clamp points if `clamp`; return the shift (n,).
+        """Shift continuous joints of ``knots`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
 
-        `first` is the index of the first point that is not over. Raises TrajectoryError if it applies `at_once` and its
-        distance from the start exceeds `step`.
+        With `clamp`, points beyond the limits are moved to them. `first` is the index of the first point that is not
+        over. Raises TrajectoryError, naming a joint of ``names``, if it applies `at_once` and its distance from the
+        start exceeds `step`.
         """
         q, qd, qdd = knots[1:4]
         turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
@@ -196,7 +198,11 @@ class JointLimits(NamedTuple):
         return turns
 
     def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
-        """Raise TrajectoryError for a motion beyond the limits, widened to the position and velocity of `start`."""
+        """Raise TrajectoryError for a motion beyond the limits, widened to position and velocity (n,) of ``start``.
+
+        The motion is that of ``segments`` with the same ``knots`` and ``degree``. ``names`` are those of the joints,
+        for the message.
+        """
         for order, lower, upper, tolerance in (
             (0, self.lower, self.upper, np.array(_TOLERANCE)),
             (1, -self.velocity, self.velocity, _EXCESS * self.velocity),

@@ -23,7 +23,10 @@ def loop_gaps(model: RobotModel, position: Array) -> Array:
 
 
 def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
-    """Raise RobotDynamicsError if a loop is open by more than 1e-5 m at ``position`` (n,), or opens at ``velocity``."""
+    """Raise RobotDynamicsError if a loop is open by more than 1e-5 m at ``position`` or opens at ``velocity``.
+
+    Both have shape (n,). The message names the loop and, if it can be computed, a closed position nearby.
+    """
     gaps = loop_gaps(model, position)
     if np.max(gaps, initial=0.0) > MAX_GAP:
         widest = int(np.argmax(gaps))
@@ -44,7 +47,7 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
 
 
 def loop_name(model: RobotModel, loop: int) -> str:
-    """Return the name of a loop in messages."""
+    """Return the name in messages of the loop with index ``loop``."""
     return f'the loop between "{model.loops[loop].link_a}" and "{model.loops[loop].link_b}"'
 
 

@@ -1,7 +1,7 @@
 """General solution x = offset + basis u of the loop constraints G x = b.
 
 Gauss-Jordan elimination with full pivoting determines the rank of G, as planar loops have dependent constraints, and
-chooses the independent coordinates u.
+chooses the independent coordinates u. Results are new arrays unless a function writes to its last argument.
 """
 
 from __future__ import annotations
@@ -23,17 +23,32 @@ _NOISE = 1e-11  # relative: the loops lock a row whose reduced coefficients are 
 
 
 class Motions(NamedTuple):
-    """General solution x = offset + basis u of the loop constraints, with d = n - rank."""
+    """General solution x = offset + basis u of the loop constraints, with d = n - rank.
 
-    basis: Array  # (n, d)
-    offset: Array  # (n,)
-    free: IntArray  # (d,) indices of the independent coordinates u
-    dependent: IntArray  # (rank,) indices of the dependent coordinates
+    Attributes
+    ----------
+    basis
+        (n, d).
+    offset
+        (n,).
+    free
+        (d,): indices of the independent coordinates u.
+    dependent
+        (rank,): indices of the dependent coordinates.
+    """
+
+    basis: Array
+    offset: Array
+    free: IntArray
+    dependent: IntArray
 
 
 @allocating_kernel
 def null_space(jacobian: Array, required: Array, most: int) -> Motions:
-    """Return the solutions of G x = ``required`` (3 loops,), G (3 loops, n) of rank ``most`` at most."""
+    """Return the solutions of G x = ``required`` (3 loops,).
+
+    G is ``jacobian`` (3 loops, n); its rank is limited to ``most``.
+    """
     equations, n = jacobian.shape
     table, values, sizes = jacobian.copy(), required.copy(), np.zeros(equations)
     for i in range(equations):
@@ -85,7 +100,7 @@ def null_space(jacobian: Array, required: Array, most: int) -> Motions:
 
 @allocating_kernel
 def reduced_matrix(matrix: Array, basis: Array) -> Array:
-    """Return B^T A B (d, d), for symmetric A (n, n) and B (n, d)."""
+    """Return B^T A B (d, d), for the symmetric ``matrix`` A (n, n) and ``basis`` B (n, d)."""
     n, d = basis.shape
     product = np.zeros((d, d))
     for a in range(d):
@@ -103,7 +118,7 @@ def reduced_matrix(matrix: Array, basis: Array) -> Array:
 
 @allocating_kernel
 def reduced_vector(vector: Array, basis: Array) -> Array:
-    """Return B^T ``vector`` (d,)."""
+    """Return B^T ``vector`` (d,), for ``basis`` B (n, d) and ``vector`` (n,)."""
     result = np.zeros(basis.shape[1])
     for a in range(basis.shape[1]):
         for i in range(basis.shape[0]):
@@ -113,7 +128,10 @@ def reduced_vector(vector: Array, basis: Array) -> Array:
 
 @allocating_kernel
 def reduced_rows(directions: Array, basis: Array) -> Array:
-    """Return E B (K, d), with exact zeros for rows that the loops lock."""
+    """Return E B (K, d), with exact zeros for rows that the loops lock.
+
+    E is ``directions`` (K, n), B is ``basis`` (n, d).
+    """
     rows, n = directions.shape
     product = np.zeros((rows, basis.shape[1]))
     for k in range(rows):
@@ -130,7 +148,7 @@ def reduced_rows(directions: Array, basis: Array) -> Array:
 
 @kernel
 def expand_motion(motions: Motions, u: Array, result: Array) -> None:
-    """Write offset + basis u to ``result`` (n,)."""
+    """Write offset + basis u to ``result`` (n,), for ``u`` (d,)."""
     for i in range(result.shape[0]):
         result[i] = motions.offset[i]
         for a in range(u.shape[0]):
@@ -149,8 +167,9 @@ def minimise(
 ) -> tuple[int, Equations]:
     """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x among ``motions`` with E_k x = targets[k].
 
-    The constraints are those of the ``chosen`` rows (K,); dependent ones are skipped. Returns -1, or the coordinate at
-    which the factorisation of A fails, and the rows' equations in u.
+    A is ``matrix`` (n, n), E is ``directions`` (K, n), ``force`` is (n,). The constraints are those of the ``chosen``
+    rows (K,), with ``targets`` (K,); dependent ones are skipped. Returns -1, or the coordinate at which the
+    factorisation of A fails, and the rows' equations in u.
     """
     rows, d = directions.shape[0], motions.free.shape[0]
     n = result.shape[0]
@@ -179,7 +198,10 @@ def minimise(
 
 @allocating_kernel
 def round_to_targets(motions: Motions, directions: Array, chosen: NDArray[np.bool_], targets: Array, x: Array) -> None:
-    """Correct rounding errors in ``x`` (n,): chosen rows of a single coordinate get exactly their targets."""
+    """Correct rounding errors in ``x`` (n,): chosen rows of a single coordinate get exactly their targets.
+
+    ``x`` is a solution by ``minimise``, with the same ``motions``, ``directions``, ``chosen`` and ``targets``.
+    """
     rank, n, rows = motions.dependent.shape[0], x.shape[0], directions.shape[0]
     table, all_targets = np.zeros((rows + rank, n)), np.zeros(rows + rank)
     all_chosen = np.ones(rows + rank, np.bool_)
@@ -197,9 +219,9 @@ def round_to_targets(motions: Motions, directions: Array, chosen: NDArray[np.boo
 
 @allocating_kernel
 def add_loop_forces(jacobian: Array, dependent: IntArray, torque: Array, weight: float, forces: Array) -> None:
-    """Add ``weight`` times the minimum-norm solution (3 loops,) of G^T forces = ``torque`` (n,) to ``forces``.
+    """Add ``weight`` times the minimum-norm solution (3 loops,) of G^T x = ``torque`` (n,) to ``forces`` (3 loops,).
 
-    ``dependent`` are the pivot columns of G.
+    G is ``jacobian`` (3 loops, n); ``dependent`` are its pivot columns, see ``Motions``.
     """
     rank, size = dependent.shape[0], jacobian.shape[0]
     gram, share = np.zeros((rank, rank)), np.empty(rank)

@@ -1,4 +1,7 @@
-"""Friction step of arms with closed loops, with projection of position and velocity to the loop constraints."""
+"""Friction step of arms with closed loops, with projection of position and velocity to the loop constraints.
+
+``arm``, ``state`` and ``buffers`` are the tuples Arm, State and Buffers of arrays.
+"""
 
 from __future__ import annotations
 
@@ -55,19 +58,38 @@ _CONVERGED = 1e-13  # m or rad: convergence tolerance of the position projection
 
 
 class LoopState(NamedTuple):
-    """Loops of an arm, their constraint errors at the last evaluated state, and their impulse in this step."""
+    """Loops of an arm, their constraint errors at the last evaluated state, and their impulse in this step.
+
+    Attributes
+    ----------
+    loops
+        Bodies and points of the loops.
+    world
+        (bodies, 12): scratch.
+    gap
+        (3 loops,): vector from point a to point b of each loop in root axes, m.
+    jacobian
+        (3 loops, n): derivative of ``gap`` by q.
+    drift
+        (3 loops,): second derivative of ``gap`` by time at zero joint acceleration, m/s^2.
+    impulse
+        (3 loops,): impulse of each loop, N s.
+    """
 
     loops: Loops
-    world: Array  # (bodies, 12) scratch
-    gap: Array  # (3 loops,)
-    jacobian: Array  # (3 loops, n)
-    drift: Array  # (3 loops,)
-    impulse: Array  # (3 loops,)
+    world: Array
+    gap: Array
+    jacobian: Array
+    drift: Array
+    impulse: Array
 
 
 @allocating_kernel
 def make_loop_state(arm: Arm, n: int) -> LoopState:
-    """Return the loop state of an arm with ``n`` coordinates at the beginning of a step."""
+    """Return the loop state of an arm with ``n`` coordinates at the beginning of a step.
+
+    The impulse is 0; the other results are uninitialised until ``measure``.
+    """
     loops = unpack_loops(arm.structure, arm.numbers)
     size, bodies = 3 * loops.bodies.shape[0], arm.robot.bodies.shape[0]
     gap, drift, impulse = np.empty(size), np.empty(size), np.zeros(size)
@@ -76,7 +98,7 @@ def make_loop_state(arm: Arm, n: int) -> LoopState:
 
 @kernel
 def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, loop_state: LoopState) -> None:
-    """Write gap, Jacobian and drift at q, v (n,) to ``loop_state``."""
+    """Write gap, Jacobian and drift at ``q``, ``v`` (n,) to ``loop_state``."""
     loops, world, gap, jacobian, drift, _ = loop_state
     measure_loops(arm.robot, loops, q, v, buffers.work, world, gap, jacobian, drift)
 
@@ -95,7 +117,11 @@ def _only_coordinate(direction: Array) -> int:
 
 @allocating_kernel
 def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopState) -> None:
-    """Project the new position to the loop constraints; rows that stick or are at a limit keep their positions."""
+    """Project the new position in ``buffers`` to the loop constraints, in the metric A of the step.
+
+    Rows that stick or are at a limit keep their positions. ``state`` is that before the step. Afterwards ``loop_state``
+    has the remaining gap.
+    """
     directions, matrix, n = arm.joints.directions, buffers.motion[2:], state.position.shape[0]
     position, velocity = buffers.vectors[POSITION], buffers.vectors[VELOCITY]
     ends, count = row_targets(arm.joints, state, buffers), buffers.rows.shape[0]
@@ -128,7 +154,10 @@ def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopSt
 
 @allocating_kernel
 def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
-    """Project the new velocity to the null space of the loops' Jacobian; stuck rows keep their velocities."""
+    """Project the new velocity in ``buffers`` to the null space of the loops' Jacobian.
+
+    Stuck rows and rows at a limit keep their velocities. ``loop_state`` has been measured at the new position.
+    """
     directions, rows, matrix = arm.joints.directions, buffers.rows, buffers.motion[2:]
     velocity, count = buffers.vectors[VELOCITY], buffers.rows.shape[0]
     chosen, targets = np.zeros(count, np.bool_), np.zeros(count)
@@ -306,5 +335,5 @@ step.register(Looped, _step)
 
 @kernel
 def looped_step(*arrays: Any) -> int:
-    """Run ``plant_step`` for an arm with closed loops."""
+    """Run ``integrators.plant_step`` for an arm with closed loops; ``arrays`` are its arguments after ``kind``."""
     return plant_step(Looped(), *arrays)

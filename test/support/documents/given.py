@@ -3,14 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from test_public_robots import ROBOTS as PUBLIC
-
 from robot_dynamics_ros.cli.main import main
 from support.mechanisms import four_bar
-from support.panda_recording import PANDA, RECORDING
-
-#: The recording of a real arm that docs/identify.md names; it does not come with the package.
-PANDA_RECORDING = "panda_exciting_trajectory.db3"
 
 
 def prepare(page: str) -> dict[str, Any]:
@@ -27,7 +21,6 @@ def prepare(page: str) -> dict[str, Any]:
     elif page == "docs/identify.md":
         _run("excite", "--robot", "panda", "--duration", "8", "--restarts", "1", "-o", "controller.yaml")
         _run("simulate", "panda", "--config", "controller.yaml", "-o", "BAG")
-        _link_recording()
     elif page == "docs/tutorials/gravity_compensation.md":
         _run("simulate", "panda", "--duration", "8", "-o", "moved")
     elif page == "docs/dynamics_file.md":
@@ -37,10 +30,3 @@ def prepare(page: str) -> dict[str, Any]:
 
 def _run(*arguments: str) -> None:
     assert main(arguments) == 0
-
-
-def _link_recording() -> None:
-    """Link the recording of a real arm and its URDF, if the machine has both."""
-    if RECORDING.exists() and PANDA in PUBLIC:
-        Path(PANDA_RECORDING).symlink_to(RECORDING)
-        Path("panda.urdf").symlink_to(PUBLIC[PANDA])

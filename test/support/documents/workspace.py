@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.cli.main import main
-from support.documents.given import PANDA_RECORDING, prepare
+from support.documents.given import prepare
 from support.documents.markdown_blocks import ROOT, Block
 from support.documents.shell_checks import FOR_EVER
 from support.documents.shell_lines import Command, commands
 
-_LINKED = ("config", "docs", "examples", "launch", "urdf")
+_LINKED = ("config", "docs", "examples", "launch", "recordings", "urdf")
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
@@ -57,8 +57,6 @@ class Workspace:
     def _run(self, command: Command, where: str) -> str:
         """Return what it prints; nothing of what is not run here."""
         program, *rest = command.words
-        if PANDA_RECORDING in rest and not Path(PANDA_RECORDING).exists():
-            return ""
         if program == "cat" and command.output:
             appends = command.output.startswith(">>")
             with (self.folder / command.output.removeprefix(">>")).open("a" if appends else "w") as file:

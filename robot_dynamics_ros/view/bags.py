@@ -1,0 +1,145 @@
+"""Playback of recordings in the view, several of them side by side."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.view.motion import Clock, MotionRecording, read_motion
+from robot_dynamics_ros.view.viewer import Update, Viewer
+
+if TYPE_CHECKING:
+    from viser import GuiEvent
+
+_SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
+_FOLLOW = 0.2  # s, update period of the time slider
+_SHOWN = 20  # poses of a recording that the camera must show
+
+
+def bag_labels(bags: Sequence[Path]) -> list[str]:
+    """Return the last part of the paths in which all differ: pd and gravity for pd/bag and gravity/bag."""
+    parts = [bag.resolve().parts[::-1] for bag in bags]
+    names = zip(*parts, strict=False)
+    return list(next((level for level in names if len(set(level)) == len(bags)), map(str, bags)))
+
+
+def show_bags(
+    model: RobotModel,
+    urdf: Path,
+    bags: Sequence[tuple[str, Path]],
+    address: tuple[str, int] = ("127.0.0.1", 8080),
+    topic: str = "/joint_states",
+) -> None:
+    """Serve bags, each with its label, side by side with one time slider; print the URL, and run until Ctrl-C.
+
+    ``urdf`` is the path of the model's URDF, ``address`` host and port, or the next free port.
+
+    Raises BagError for a bag that cannot be read, RobotDynamicsError if the extra ``view`` is not installed or the
+    address not available, and KeyboardInterrupt at Ctrl-C.
+    """
+    recordings = [(label, read_motion(bag, topic, model)) for label, bag in bags]
+    viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, recordings, address)
+    viewer.serve(update)
+
+
+def bag_view(
+    model: RobotModel,
+    description: str | bytes,
+    folder: Path,
+    recordings: Sequence[tuple[str, tuple[MotionRecording, Sequence[str]]]],
+    address: tuple[str, int],
+) -> tuple[Viewer, Update]:
+    """Serve what ``read_motion`` returned, each with its label, and start playback; other arguments are as in Viewer.
+
+    Several recordings are aligned at the first change of the desired position.
+    """
+    motions = [motion for _, (motion, _) in recordings]
+    begin = min(motion.start for motion in motions)
+    shifts = [motion.start - begin for motion in motions]
+    duration = max(motion.duration - shift for motion, shift in zip(motions, shifts, strict=True))
+    tracks = [track for motion in motions for track in (motion.q, motion.desired) if track is not None]
+    poses = [track.at(time) for track in tracks for time in np.linspace(0.0, track.time[-1], _SHOWN).tolist()]
+    torques = [motion.torque.rows for motion in motions if motion.torque is not None]
+    viewer = Viewer(
+        model,
+        description,
+        folder,
+        address=address,
+        poses=poses,
+        torques=np.concatenate(torques) if torques else None,
+        controls="Playback",
+        labels=[label for label, _ in recordings] if len(recordings) > 1 else [""],
+        notes=[f"{label}: {note}" for label, (_, notes) in recordings for note in notes],
+    )
+    clock, moved = Clock(duration, playing=True), threading.Event()
+    follow = _add_controls(viewer, clock, moved)
+
+    def update(seconds: float) -> None:
+        at_once = moved.is_set()
+        moved.clear()
+        advanced = clock.advance(seconds)
+        if advanced or at_once:
+            follow(seconds if advanced else 0.0)
+            times = [clock.time + shift for shift in shifts]
+            states = [motion.scene_state(model, time) for motion, time in zip(motions, times, strict=True)]
+            viewer.show(states, at_once=at_once or not clock.playing)
+
+    moved.set()
+    update(0.0)
+    return viewer, update
+
+
+def _add_controls(viewer: Viewer, clock: Clock, moved: threading.Event) -> Update:
+    """Add time, play and pause, speed and repeat; they set the clock, and ``moved``.
+
+    Return a function that sets the time slider and the button after the clock has advanced by the given time (s).
+    """
+    from viser import Icon
+
+    gui, end = viewer.server.gui, max(clock.duration, 1e-3)
+    with viewer.controls:
+        slider = gui.add_slider("time, s", 0.0, end, min(0.01, end), 0.0)
+        button = gui.add_button("pause", icon=Icon.PLAYER_PAUSE)
+        speed = gui.add_dropdown("speed", _SPEEDS, initial_value="1")
+        repeat = gui.add_checkbox("repeat", clock.repeat)
+
+    def seek(event: GuiEvent[Any]) -> None:
+        if event.client_id is not None:  # moved by the user, not by the clock
+            clock.time = slider.value
+            moved.set()
+
+    def press(_: object) -> None:
+        if clock.playing:
+            clock.playing = False
+            slider.value = clock.time  # type: ignore[misc]  # mypy does not see the setter
+        else:
+            clock.play()
+        moved.set()
+
+    def set_speed(event: GuiEvent[Any]) -> None:
+        clock.speed = float(event.target.value)
+
+    def set_repeat(event: GuiEvent[Any]) -> None:
+        clock.repeat = event.target.value
+
+    slider.on_update(seek)
+    button.on_click(press)
+    speed.on_update(set_speed)
+    repeat.on_update(set_repeat)
+    since = 0.0
+
+    def follow(seconds: float) -> None:
+        nonlocal since
+        since += seconds
+        if since > _FOLLOW or (seconds and not clock.playing):
+            slider.value, since = clock.time, 0.0  # type: ignore[misc]
+        label = "pause" if clock.playing else "play"
+        if button.label != label:
+            button.label, button.icon = label, Icon.PLAYER_PAUSE if clock.playing else Icon.PLAYER_PLAY
+
+    return follow

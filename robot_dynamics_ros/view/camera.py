@@ -1,0 +1,78 @@
+"""Camera of the view, its ground, and the places of several robots beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.view.geometry import Shape
+from robot_dynamics_ros.view.motion import SceneState
+from robot_dynamics_ros.view.scene import link_poses, reaction_arrows
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+
+FIELD_OF_VIEW = np.radians(35.0)  # vertical
+GRID_CELL = 0.1  # m
+_FROM = np.array([0.78, -1.0, 0.42])
+_MARGIN = 1.1
+
+
+def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], reach: float) -> Array:
+    """Return corners (m, 3), in the root frame, of the bounding boxes of shapes and arrows at all ``poses`` (n,)."""
+    boxes = []
+    for shape in shapes:
+        ranges = zip(shape.vertices.min(axis=0), shape.vertices.max(axis=0), strict=True)
+        box = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, 3)
+        boxes.append((model.link_names.index(shape.link), box))
+    points = [np.zeros((1, 3))]
+    for q in poses:
+        links = link_poses(model, q)
+        points.append(reaction_arrows(model, SceneState(q, *np.zeros((3, model.n))), reach)[:, 1])
+        points += [box @ links[i, :3, :3].T + links[i, :3, 3] for i, box in boxes]
+    return np.concatenate(points)
+
+
+def viewpoint(points: Array) -> tuple[Array, Array]:
+    """Return position (3,) and target (3,) of a camera for which the points (m, 3) fill the height of the image."""
+    backward = _FROM / np.linalg.norm(_FROM)
+    right = np.cross((0.0, 0.0, 1.0), backward)
+    right /= np.linalg.norm(right)
+    up = np.cross(backward, right)
+    across, high, near = (points @ axis for axis in (right, up, backward))
+    centre = 0.5 * (across.min() + across.max()) * right + 0.5 * (high.min() + high.max()) * up
+    half = np.tan(0.5 * FIELD_OF_VIEW)
+    needed = [np.abs(values - centre @ axis) / half + near for values, axis in ((across, right), (high, up))]
+    depth = float(near.mean())
+    distance = depth + _MARGIN * (float(np.max(needed)) - depth)
+    return centre + distance * backward, centre + depth * backward
+
+
+def side_by_side(points: Array, count: int) -> Array:
+    """Return offsets (count, 3), m, at which robots that need the points (m, 3) stand beside each other for the camera.
+
+    The first offset is zero.
+    """
+    right = np.cross((0.0, 0.0, 1.0), _FROM)
+    right /= np.linalg.norm(right)
+    return np.arange(count)[:, None] * _MARGIN * np.ptp(points @ right) * right
+
+
+def add_ground(server: ViserServer, size: float, centre: Array) -> None:
+    """Add a square grid of a ``size`` (m) around ``centre`` (3,), with cells of ``GRID_CELL``."""
+    server.scene.add_grid(
+        "/ground",
+        size,
+        size,
+        cell_size=GRID_CELL,
+        cell_color=(228, 230, 233),
+        section_size=5.0 * GRID_CELL,
+        section_color=(196, 200, 206),
+        fade_distance=3.0 * size,
+        shadow_opacity=0.2,
+        position=centre,
+    )
