@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
@@ -70,7 +68,9 @@ def run_demo(arguments: argparse.Namespace) -> None:
     if arguments.live:
         require_ros()
     if arguments.view:
-        _view("geometry").require_viewer()
+        from robot_dynamics_ros.view.geometry import require_viewer  # here, since only --view needs the view
+
+        require_viewer()
     laws = list(dict.fromkeys(arguments.law))
     folder: Path = arguments.output or _OUTPUT / Path(arguments.robot).stem
     if arguments.live:
@@ -86,13 +86,10 @@ def run_demo(arguments: argparse.Namespace) -> None:
     else:
         compare_laws(experiment, bags, folder / PICTURE)
     if arguments.view:
+        from robot_dynamics_ros.view.bags import show_bags
+
         shown = dict.fromkeys((laws[0], laws[-1]))
-        _view("bags").show_bags(experiment.model, Path(experiment.source.name), [(law, bags[law]) for law in shown])
-
-
-def _view(module: str) -> Any:
-    """Import a module of the view, which only --view needs."""
-    return import_module(f"robot_dynamics_ros.view.{module}")
+        show_bags(experiment.model, Path(experiment.source.name), [(law, bags[law]) for law in shown])
 
 
 def _compare_live(experiment: Experiment, bags: dict[str, Path], picture: Path) -> None:

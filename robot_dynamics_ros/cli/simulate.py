@@ -172,5 +172,6 @@ def _last_fault(result: Replay, law: str) -> str:
     begin = [change for change in changes if change.before is Mode.ACTIVE][-1]
     text = f"at {begin.time:.3f} s: {begin.fault.message}"
     if not LAWS[law].compensates_gravity:
-        text += f"; {law} does not compensate gravity: with pd_gravity or computed_torque the arm does not fall"
+        cure = f"use a law that compensates gravity, such as pd_gravity; with {law} the arm can fall"
+        text = f"{text.partition(' Cure:')[0]} Cure: {cure}"
     return text

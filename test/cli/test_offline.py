@@ -174,6 +174,7 @@ def test_several_laws_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture
     assert run(*line, "--overwrite") == 0
 
 
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 @pytest.mark.parametrize("robot", robot_names())
 def test_a_short_motion_stays_within_the_limits(robot: str, tmp_path: Path) -> None:
     bag = tmp_path / "bag"

@@ -11,7 +11,7 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
-from robot_dynamics_ros.resources import robot_urdf
+from robot_dynamics_ros.resources import robot_names, robot_urdf
 from support.commands import parse, run
 
 ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -125,3 +125,9 @@ def test_shipped_robots_and_files_come_first(tmp_path: Path, monkeypatch: pytest
     assert read(Path("romeo_description")).name == "romeo_description"
     with pytest.raises(RobotDynamicsError, match=r"robot_dynamics_ros\[robots\]"):
         read(Path("ur10e_description"))
+
+
+@pytest.mark.filterwarnings("error::robot_dynamics_ros.RobotModelWarning")
+def test_published_values_of_shipped_robots_are_no_warnings() -> None:
+    for name in robot_names():
+        assert read(Path(name)).model().n > 1
