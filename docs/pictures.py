@@ -1,12 +1,10 @@
-"""Make the pictures of `robot_dynamics view` and `report` for docs: `make pictures`, a few minutes.
+"""Make the pictures of the demo, `robot_dynamics view` and `report` for docs: `make pictures`, a few minutes.
 
-Two laws are simulated, and the pages are photographed in headless Chromium. `python docs/pictures.py --size 1920 1080
---output FOLDER` shows the same pages on a larger screen.
+The pages are photographed in headless Chromium, in windows of two sizes.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import shutil
 import sys
@@ -22,7 +20,7 @@ from playwright.sync_api import sync_playwright
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli.main import main as robot_dynamics
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.resources import robot_urdf
 from robot_dynamics_ros.view.bags import bag_view
 from robot_dynamics_ros.view.motion import read_motion
 from robot_dynamics_ros.view.viewer import Viewer, pose_view
@@ -30,6 +28,7 @@ from robot_dynamics_ros.view.viewer import Viewer, pose_view
 IMAGES = Path(__file__).resolve().parent / "images"
 ADDRESS = ("127.0.0.1", 18280)
 LAWS = ("pd", "computed_torque")
+SIZES = {(1280, 800): "", (1920, 1080): "_1920"}  # px, and the end of the file name
 TIME = 5.0  # s of the recordings
 CHROMIUM = (
     "--headless --no-sandbox --disable-quic --no-first-run --disable-background-networking --disable-component-update "
@@ -39,26 +38,31 @@ CHROMIUM = (
 
 def main() -> None:
     """Make all pictures; exit with an error without Chromium."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", type=int, nargs=2, default=(1280, 800), help="of the window, px (default: 1280 800)")
-    parser.add_argument("--output", type=Path, default=IMAGES, help="folder (default: docs/images)")
-    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, _browser() as browser:
-        views = {"view": _recordings(Path(folder)), "view_pose": _pose("ur5e")}
-        for name, viewer in views.items():
-            output = arguments.output / f"{name}.webp"
-            _photograph(browser, viewer, arguments.size).save(output, quality=80, method=6)
+        demo, heavier, html = (Path(folder) / name for name in ("demo", "panda", "report.html"))
+        assert robot_dynamics(["demo", "--output", str(demo)]) == 0
+        _save(Image.open(demo / "tracking.png"), "tracking.png")
+        assert robot_dynamics(["simulate", "panda", "--mass-scale", "1.2", "-o", str(heavier)]) == 0
+        assert robot_dynamics(["report", str(heavier), "-o", str(html)]) == 0
+        for name, viewer in (("view", _recordings(demo)), ("view_pose", _pose("ur5e"))):
+            for size, suffix in SIZES.items():
+                _save(_photograph(browser, viewer, size), f"{name}{suffix}.webp")
             viewer.close()
-            print(f"{output}: {output.stat().st_size / 1e3:.0f} kB")
-        _report(browser, Path(folder), arguments.size[0], arguments.output / "report.png")
+        for (width, _), suffix in SIZES.items():
+            _save(_report(browser, html, width), f"report{suffix}.png")
 
 
-def _report(browser: Any, folder: Path, width: int, output: Path) -> None:
-    """Save the top of the report on a simulated arm that is heavier than the model, and one of its joints."""
-    bag, html = folder / "simulated" / "panda", folder / "report.html"
-    bag.parent.mkdir()
-    assert robot_dynamics(["simulate", "panda", "--mass-scale", "1.2", "-o", str(bag)]) == 0
-    assert robot_dynamics(["report", str(bag), "-o", str(html)]) == 0
+def _save(picture: Image.Image, name: str) -> None:
+    path = IMAGES / name
+    if path.suffix == ".png":
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    else:
+        picture.save(path, quality=80, method=6)
+    print(f"{path}: {path.stat().st_size / 1e3:.0f} kB")
+
+
+def _report(browser: Any, html: Path, width: int) -> Image.Image:
+    """Return the top of a report, and one of its joints."""
     page = browser.new_page(viewport={"width": width, "height": 5000})
     page.goto(html.as_uri())
     page.wait_for_selector("body[data-drawn]")
@@ -70,17 +74,13 @@ def _report(browser: Any, folder: Path, width: int, output: Path) -> None:
     picture = Image.new("RGB", (image.width, top + end - joint))
     picture.paste(image.crop((0, 0, image.width, top)))
     picture.paste(image.crop((0, joint, image.width, end)), (0, top))
-    picture.quantize(256, dither=Image.Dither.NONE).save(output, optimize=True)
-    print(f"{output}: {output.stat().st_size / 1e3:.0f} kB")
+    return picture
 
 
-def _recordings(folder: Path) -> Viewer:
-    """Return a page with a motion of the Panda under two laws."""
-    model, urdf = _robot("panda")
-    recordings = []
-    for law in LAWS:
-        assert robot_dynamics(["simulate", "panda", "--law", law, "-o", str(folder / law)]) == 0
-        recordings.append((law, read_motion(folder / law, "/joint_states", model)))
+def _recordings(demo: Path) -> Viewer:
+    """Return a page with the Panda of the demo under two laws."""
+    model, urdf = RobotModel.shipped("panda"), robot_urdf("panda")
+    recordings = [(law, read_motion(demo / law / "bag", "/joint_states", model)) for law in LAWS]
     viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, recordings, ADDRESS)
     time.sleep(1.0)  # texts are updated ten times a second
     update(TIME)
@@ -89,13 +89,8 @@ def _recordings(folder: Path) -> Viewer:
 
 def _pose(robot: str) -> Viewer:
     """Return a page with a robot in the middle of its range."""
-    model, urdf = _robot(robot)
-    return pose_view(model, urdf.read_bytes(), urdf.parent, ADDRESS)[0]
-
-
-def _robot(name: str) -> tuple[RobotModel, Path]:
-    urdf = robot_urdf(name)
-    return RobotModel.from_urdf_file(urdf, dynamics=robot_dynamics_file(name)), urdf
+    urdf = robot_urdf(robot)
+    return pose_view(RobotModel.shipped(robot), urdf.read_bytes(), urdf.parent, ADDRESS)[0]
 
 
 @contextmanager

@@ -6,9 +6,11 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics_ros.bags import read_configuration
 from robot_dynamics_ros.bags.comparison import Comparison, compare_bags, write_junit
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
@@ -19,7 +21,7 @@ from robot_dynamics_ros.cli.command_line import (
     joint_state_topic,
 )
 from robot_dynamics_ros.cli.processes import become_node, require_ros
-from robot_dynamics_ros.cli.robot_source import add_named_robot, add_robot, load_robot, named_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, add_robot, load_robot, named_robot
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.launching import SUFFIX
 from robot_dynamics_ros.model import RobotModel
@@ -210,7 +212,7 @@ def run_view(arguments: argparse.Namespace) -> None:
         model = source.model(gravity=arguments.gravity)
         viewer, update = pose_view(model, source.text, folder, address)
     else:
-        model = _common_model(arguments)
+        model = _common_model(arguments, source)
         recordings = [
             (label, read_motion(bag, joint_state_topic(bag, arguments.topic), model, dict(arguments.rename)))
             for label, bag in zip(bag_labels(arguments.bags), arguments.bags, strict=True)
@@ -219,12 +221,20 @@ def run_view(arguments: argparse.Namespace) -> None:
     viewer.serve(update)
 
 
-def _common_model(arguments: argparse.Namespace) -> RobotModel:
-    """Return the model of the joints that the bags contain; RobotDynamicsError if they contain different ones."""
+def _common_model(arguments: argparse.Namespace, source: RobotSource) -> RobotModel:
+    """Return the model of the joints that the bags contain; RobotDynamicsError if they contain different ones.
+
+    Without --dynamics it has the recorded dynamics file of the first bag.
+    """
     first, *others = arguments.bags
-    model = load_robot(arguments, first)
+    recorded = None
+    if arguments.dynamics is None:
+        recorded = read_configuration(first, joint_state_topic(first, arguments.topic))
+    if recorded is not None:
+        source = replace(source, dynamics=None, dynamics_text=recorded[1].dynamics_file)
+    model = load_robot(arguments, first, source)
     for bag in others:
-        joints = load_robot(arguments, bag).joint_names
+        joints = load_robot(arguments, bag, source).joint_names
         if joints != model.joint_names:
             raise RobotDynamicsError(
                 f"{bag}: its joints are {', '.join(joints)}, those of {first} are {', '.join(model.joint_names)}. "

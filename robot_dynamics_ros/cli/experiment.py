@@ -17,7 +17,7 @@ import numpy as np
 from robot_dynamics_ros.background import run_in_background
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model, overridden
-from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, dynamics_file, named_robot
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
@@ -202,7 +202,7 @@ def _plant_model(arguments: argparse.Namespace, source: RobotSource, values: Val
     """Return the controller's ``model``, unless the plant differs: the parameter gravity is the controller's only."""
     dynamics = arguments.plant_dynamics
     if dynamics is not None:
-        source = replace(source, dynamics=None if dynamics == "none" else dynamics)
+        source = replace(source, dynamics=dynamics_file(dynamics))
     elif arguments.gravity or not controller.GRAVITY.read(values):
         return model
     with warnings.catch_warnings():

@@ -213,7 +213,7 @@ def _use_example(arguments: argparse.Namespace) -> None:
     arguments.rename = arguments.rename or [("fer_", "panda_")]
     if arguments.robot is None:
         arguments.robot = "panda"
-        arguments.dynamics = arguments.dynamics or str(find_resource("config", "panda_hand.dynamics.yaml"))
+        arguments.dynamics = arguments.dynamics or "panda_hand"
     dynamics = ["--dynamics", arguments.dynamics] if arguments.dynamics else []
     renamed = [f"{old}={new}" for old, new in arguments.rename]
     words = ["torque", str(arguments.bag), "--robot", arguments.robot, *dynamics, "--rename", *renamed]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.cli.command_line import pair, table, wrapped
-from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, named_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, named_robot, same_robot
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.formulations.closed_form import MOST_JOINTS, closed_form
 from robot_dynamics_ros.formulations.properties import minimal_parameters
@@ -107,18 +106,8 @@ def run_inspect(arguments: argparse.Namespace) -> None:
         return
     sections = [*_sections(facts)]
     if arguments.joints is None:
-        sections.append(f"next: {_command('view', arguments)}\n      {_command('simulate', arguments)}")
+        sections.append(f"next: {same_robot('view', arguments)}\n      {same_robot('simulate', arguments)}")
     print("\n\n".join(sections))
-
-
-def _command(name: str, arguments: argparse.Namespace) -> str:
-    """Return another command for the same robot."""
-    words = ["robot_dynamics", name, arguments.robot]
-    if arguments.dynamics is not None:
-        words += ["--dynamics", arguments.dynamics]
-    if arguments.xacro_arg:
-        words += ["--xacro-arg", *map(":=".join, arguments.xacro_arg)]
-    return shlex.join(words)
 
 
 def _collect(

@@ -19,7 +19,7 @@ from robot_dynamics_ros.cli.command_line import (
     new_bag,
     pair,
 )
-from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, recorded_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, dynamics_file, recorded_robot
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
@@ -88,7 +88,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
     if arguments.robot is not None or not description:
         source = recorded_robot(arguments, arguments.bag, f"{node}/")
     else:
-        dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
+        dynamics = dynamics_file(arguments.dynamics)
         source = RobotSource(f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics)
     source, values, model = controller_model(arguments, source, values)
     print(f"note: robot: {source}; parameters: {origin}", file=sys.stderr)

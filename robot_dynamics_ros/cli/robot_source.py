@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -149,10 +150,19 @@ def _completions(prefix: str, **_: Any) -> list[str]:
     return known or [name for name, has_urdf in _described().items() if has_urdf and name.startswith(prefix)]
 
 
+def same_robot(command: str, arguments: argparse.Namespace) -> str:
+    """Return the line of another command for the robot of ``arguments``."""
+    words = ["robot_dynamics", command, arguments.robot]
+    if arguments.dynamics is not None:
+        words += ["--dynamics", arguments.dynamics]
+    if arguments.xacro_arg:
+        words += ["--xacro-arg", *map(":=".join, arguments.xacro_arg)]
+    return shlex.join(words)
+
+
 def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dynamics",
-        type=dynamics_file,
         metavar="FILE",
         help="dynamics file, or the name of an installed one such as panda_coulomb (default: that of the bag or of the "
         'robot NAME; "none": no dynamics file)',
@@ -175,8 +185,10 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def dynamics_file(text: str) -> str:
-    """Return ``text``, or the path of the installed dynamics file if it is the name of one and no file is called so."""
+def dynamics_file(text: str | None) -> str | None:
+    """Return the path of a dynamics file, given by path or name of an installed one; None for "none" and None."""
+    if text is None or text == "none":
+        return None
     return text if os.path.exists(text) else str(named_dynamics_file(text) or text)
 
 
@@ -202,7 +214,7 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
         text = expand_xacro(path, xacro_arguments)
     elif xacro_arguments:
         raise RobotDynamicsError(f"{name}: it is not a {SUFFIX} file. Cure: remove --xacro-arg")
-    return RobotSource(str(path), text, None if dynamics == "none" else dynamics)
+    return RobotSource(str(path), text, dynamics_file(dynamics))
 
 
 def _described() -> dict[str, bool]:
@@ -259,7 +271,7 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
         return named_robot(arguments)
     if near is None:
         near = joint_state_topic(bag, arguments.topic)
-    dynamics = None if arguments.dynamics in (None, "none") else arguments.dynamics
+    dynamics = dynamics_file(arguments.dynamics)
     recorded = read_configuration(bag, near)
     if recorded is not None:
         topic, configuration = recorded
@@ -275,14 +287,14 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
     return RobotSource(f"{bag}: robot_description", description, dynamics)
 
 
-def load_robot(arguments: argparse.Namespace, bag: Path) -> RobotModel:
-    """Return the model, from --robot or the bag, of those joints that the bag's joint states contain.
+def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | None = None) -> RobotModel:
+    """Return the model of those joints that the bag's joint states contain; ``source`` None: --robot, else the bag's.
 
     Other joints are locked at 0. These, and the source of a recorded robot, are reported on stderr. Raises
     RobotDynamicsError if there is no robot or its joints do not match.
     """
     names = read_joint_names(bag, joint_state_topic(bag, arguments.topic), dict(arguments.rename))
-    source = recorded_robot(arguments, bag)
+    source = source or recorded_robot(arguments, bag)
     joints = source.joint_names()
     recorded = [name for name in joints if name in names]
     if not recorded:

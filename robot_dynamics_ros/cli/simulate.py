@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from pathlib import Path
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.offline import summary
-from robot_dynamics_ros.cli.robot_source import add_named_robot
+from robot_dynamics_ros.cli.robot_source import add_named_robot, same_robot
 from robot_dynamics_ros.cli.tracking import (
     Tracking,
     error_units,
@@ -89,6 +90,12 @@ def run_simulate(arguments: argparse.Namespace) -> None:
         bags, picture = dict.fromkeys(laws, output), None
     experiment = prepare(arguments)
     compare_laws(experiment, bags or {experiment.law: output}, picture)
+    if output is None:
+        print("next: -o FOLDER keeps the recordings, --mass-scale 1.1 simulates an arm that is heavier than the model")
+    else:
+        recordings = [str(bag) for bag in bags.values()] or [str(output)]
+        print(f"next: {same_robot('view', arguments)} {shlex.join(recordings)}")
+        print(f"      robot_dynamics report {shlex.quote(recordings[0])} -o report.html")
 
 
 def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path]:

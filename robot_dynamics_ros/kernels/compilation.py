@@ -333,7 +333,7 @@ def _is_ours(function: Callable[..., Any]) -> bool:
 def announcement(kernel: str) -> str:
     """Return the log message for the first of several compilations; ``kernel`` is the name that it shows."""
     later = f"later starts load them from {cache_directory()}" if is_cached() else "they cannot be cached"
-    return f"compiling the dynamics kernels ({kernel}, ...): up to a minute; {later}"
+    return f"compiling the dynamics kernels ({kernel}, ...), once: up to a minute of a free processor; {later}"
 
 
 if COMPILED:

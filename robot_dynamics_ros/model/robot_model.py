@@ -31,7 +31,7 @@ from robot_dynamics_ros.model.model_data import (
 )
 from robot_dynamics_ros.model.properties import RobotProperties, Wrenches
 from robot_dynamics_ros.model.urdf import parse_urdf
-from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.resources import named_dynamics_file, robot_dynamics_file, robot_urdf
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +49,7 @@ class RobotModel(RobotProperties):
         cls,
         name: str,
         *,
-        dynamics: str | None = None,
+        dynamics: str | Path | None = None,
         gravity: Sequence[float] | None = None,
         joints: Sequence[str] | None = None,
         locked: Mapping[str, float] | None = None,
@@ -61,8 +61,8 @@ class RobotModel(RobotProperties):
         name
             Name of the robot; the message for an unknown one lists all.
         dynamics
-            Name of an installed dynamics file without ``.dynamics.yaml``, such as "panda_coulomb". None: the file with
-            the robot's name, if there is one.
+            Path of a dynamics file, or the name of an installed one such as "panda_coulomb". None: the installed file
+            with the robot's name, if there is one.
         gravity, joints, locked
             As for ``from_urdf``.
 
@@ -72,7 +72,7 @@ class RobotModel(RobotProperties):
             For an unknown name. Otherwise as for ``from_urdf``.
         """
         urdf, own = robot_urdf(name), robot_dynamics_file(name)
-        extra = own if dynamics is None else find_resource("config", f"{dynamics}.dynamics.yaml")
+        extra = own if dynamics is None else named_dynamics_file(str(dynamics)) or dynamics
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RobotModelWarning)  # published values: see the headers
             return cls.from_urdf_file(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)
