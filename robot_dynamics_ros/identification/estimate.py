@@ -14,6 +14,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from textwrap import indent
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -238,8 +240,9 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
     """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
 
     ``model`` is the prior. ``motions``, see ``motion.recorded_motion``, must have its joints, in its order.
-    ``friction`` is one of FRICTION_KINDS.
-    Raises RobotDynamicsError for any other kind, and BagError if a joint never moves or there are too few samples.
+    ``friction`` is one of FRICTION_KINDS. A joint that does not move keeps its friction, and a direction of Coulomb
+    friction that the motions do not excite gets the value of the other direction.
+    Raises RobotDynamicsError for any other kind, and BagError if the motions are too short.
     """
     parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
     samples, factors, estimate, weight, values = _fitted(parameterization, motions)
@@ -252,7 +255,19 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
     x[estimate.base.independent] = estimate.values
     least, constrained = (float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values))
     loss = float(np.sqrt(constrained / least)) - 1.0
+    values = _mirrored(parameterization, estimate, values)
     return Identification(parameterization, estimate, values, weight, loss, int(factors.counts.sum()))
+
+
+def _mirrored(parameterization: Parameterization, estimate: BaseEstimate, values: Array) -> Array:
+    """Return ``values`` (p,) with Coulomb friction of a direction without motion set to that of the other."""
+    values, seen = values.copy(), np.asarray(estimate.base.combination.any(axis=0))
+    for joint in parameterization.model.moving_joints:
+        both = (f"{joint}.coulomb", f"{joint}.coulomb_negative")
+        places = [parameterization.names.index(name) for name in both if name in parameterization.names]
+        if len(places) == 2 and seen[places].sum() == 1:
+            values[places] = values[places][seen[places]]
+    return values
 
 
 def _fitted(
@@ -362,8 +377,8 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
     """Return the content of a dynamics file that turns the prior model into the identified one.
 
     ``prior`` is the content of the prior model's dynamics file, empty if it has none. Entries that were not identified
-    are kept: couplings, the payload, and friction of kind ``keep``. The link that a joint moves gets the parameters of
-    the whole moving body; links fixed to it get mass 0.
+    are kept: couplings, the payload, friction of kind ``keep`` and of joints that do not move. The link that a joint
+    moves gets the parameters of the whole moving body; links fixed to it get mass 0.
     """
     parameterization = identification.parameterization
     model = parameterization.model
@@ -374,7 +389,7 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
     for name, shape in zip(model.moving_joints, parameterization.shapes, strict=True):
         entry = joints.get(name) or {}
         friction: dict[str, Any] = {"viscous": 0.0, "coulomb": 0.0, "coulomb_negative": 0.0}
-        if parameterization.friction == "keep":
+        if parameterization.friction == "keep" or name in identification.estimate.still:
             friction = {key: value for key, value in entry.items() if key in _FRICTION_KEYS}
         elif parameterization.friction == "viscous_coulomb":
             coefficients = {c: values[f"{name}.{c}"] for c in COEFFICIENTS if f"{name}.{c}" in values}
@@ -382,7 +397,7 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
         joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS}}
         if f"{name} rotor.inertia" in values:
             joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
-        elif f"{name}.rotor_inertia" in values:
+        elif f"{name}.rotor_inertia" in values and name not in identification.estimate.still:
             joint |= {"rotor_inertia": values[f"{name}.rotor_inertia"], "gear_ratio": 1.0, "rotor_carrier": "none"}
     for k, rotor in enumerate(document.get("rotors") or []):
         rotor["inertia"] = values.get(f"rotors[{k}].inertia", rotor["inertia"])
@@ -412,23 +427,36 @@ def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> 
 
 
 def write_dynamics_file(
-    path: Path, document: Mapping[str, Any], comments: Sequence[str], *, overwrite: bool = False
+    path: Path,
+    document: Mapping[str, Any],
+    comments: Sequence[str],
+    *,
+    joint_comments: Mapping[str, str] = MappingProxyType({}),
+    overwrite: bool = False,
 ) -> None:
     """Write ``document`` as a dynamics file (YAML), with one comment line for each string in ``comments``.
 
-    Raises RobotDynamicsError if the file cannot be written, or if it exists and ``overwrite`` is False.
+    ``joint_comments`` are written behind the entries of joints, by name. Raises RobotDynamicsError if the file cannot
+    be written, or if it exists and ``overwrite`` is False.
     """
-    tables = {
-        key: {name: _Line(entry) for name, entry in value.items()} if key in _TABLES and value else value
-        for key, value in document.items()
-    }
     text = "".join(f"# {line}\n" for line in comments)
-    text += yaml.dump(tables, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=10_000)
+    for key, value in document.items():
+        if key not in _TABLES or not value:
+            text += _dump({key: value})
+            continue
+        text += f"{key}:\n"
+        for name, entry in value.items():
+            note = joint_comments.get(name) if key == "joints" else None
+            text += indent(_dump({name: _Line(entry)}).rstrip(), "  ") + (f"  # {note}\n" if note else "\n")
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with --output") from None
+
+
+def _dump(value: Mapping[str, Any]) -> str:
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=10_000))
 
 
 class _Line(dict[str, Any]):
