@@ -58,6 +58,7 @@ _POINTS = 40.0  # of an exciting trajectory in each period of the highest harmon
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
+_SMALL_RESIDUAL = 0.01  # of a joint's RMS torque: a loss is not reported as a cause below it
 _ONE_WAY = 0.02  # of a joint's highest speed, which it does not reach in the other direction
 
 
@@ -325,7 +326,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
     source = recorded_robot(arguments, first)
-    report = _report(arguments, identification, used[0].smoothing)
+    report = _report(arguments, identification, used)
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
     comments = _comments(identification, report)
     notes = _joint_comments(identification)
@@ -355,19 +356,21 @@ def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
     return RecordedMotion(motions[0].joint_names, time, q, qd, qdd, tau, motions[0].smoothing)
 
 
-def _report(arguments: argparse.Namespace, identification: Identification, smoothing: Smoothing) -> list[str]:
+def _report(arguments: argparse.Namespace, identification: Identification, used: Sequence[RecordedMotion]) -> list[str]:
     """Return paragraphs on the data, the method and the quality of the estimate."""
     estimate = identification.estimate
     share = "" if arguments.test or arguments.holdout == 0.0 else f"the first {100 * (1 - arguments.holdout):.0f} % of "
     lines = [
         f"identified from {share}{', '.join(str(bag) for bag in arguments.bags)}",
-        f"filter: {smoothing}",
+        f"filter: {used[0].smoothing}",
         f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
         f"{estimate.condition:.3g}; friction: {_friction(identification, arguments.friction)}",
         f"physically consistent inertias: the residual is {100 * identification.loss:.1f} % larger than that of "
         f"unconstrained least squares; weight of the prior model {identification.weight:g}",
     ]
-    if identification.loss > _LARGE_LOSS:
+    residual = (1.0 + identification.loss) * estimate.noise
+    large = residual > _SMALL_RESIDUAL * root_mean_square(np.concatenate([motion.tau for motion in used]))
+    if identification.loss > _LARGE_LOSS and large.any():
         lines.append("hint: no physical robot produces these torques; run robot_dynamics torque for probable causes")
     if estimate.still:
         lines.append(
