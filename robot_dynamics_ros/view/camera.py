@@ -46,7 +46,7 @@ def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], 
 
 
 def viewpoint(points: Array) -> tuple[Array, Array]:
-    """Return position and look-at point, (3,) each, of a camera whose image the points (m, 3) fill in height or width."""
+    """Return position and look-at point, (3,) each, of a camera whose image the points (m, 3) fill in one direction."""
     backward = _FROM / np.linalg.norm(_FROM)
     right = np.cross((0.0, 0.0, 1.0), backward)
     right /= np.linalg.norm(right)
