@@ -132,7 +132,7 @@ class Alignment:
     shift: int = 0
 
     def pair(self, k: int, element: int | None = None) -> Place:
-        """Return the place of pair ``k`` (index of ``self.a``) and of ``element`` of its messages; None for no element."""
+        """Return the place of pair ``k`` (index of ``self.a``), and of ``element`` in its messages unless None."""
         return self._place(int(self.a[k]), int(self.b[k]), element)
 
     def first_only(self) -> tuple[Place | None, Place | None]:
