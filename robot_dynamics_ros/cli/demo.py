@@ -1,4 +1,7 @@
-"""robot_dynamics demo: compare the tracking errors of control laws on a simulated arm."""
+"""robot_dynamics demo: compare the tracking errors of control laws on a simulated arm.
+
+``run_demo`` takes the parsed arguments that ``add_demo`` declares.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""robot_dynamics inspect: print the properties of a robot model as tables, or as the JSON of docs/inspect.md."""
+"""robot_dynamics inspect: print the properties of a robot model as tables, or as the JSON of docs/inspect.md.
+
+``run_inspect`` takes the parsed arguments that ``add_inspect`` declares.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """robot_dynamics replay: the node's controller without ROS, on a recording.
 
-``Values`` is a function that returns the value of a ROS parameter by its name.
+``run_replay`` takes the parsed arguments that ``add_replay`` declares. ``Values`` is a function that returns the value
+of a ROS parameter by its name.
 """
 
 from __future__ import annotations

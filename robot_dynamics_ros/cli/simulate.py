@@ -1,4 +1,7 @@
-"""robot_dynamics simulate: the node's controller on a simulated arm, with one or several laws."""
+"""robot_dynamics simulate: the node's controller on a simulated arm, with one or several laws.
+
+``run_simulate`` takes the parsed arguments that ``add_simulate`` declares. Laws are names of control laws.
+"""
 
 from __future__ import annotations
 

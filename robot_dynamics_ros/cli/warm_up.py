@@ -1,4 +1,7 @@
-"""robot_dynamics warm-up: compile the kernels before the first start of nodes and commands."""
+"""robot_dynamics warm-up: compile the kernels before the first start of nodes and commands.
+
+``run_warm_up`` takes the parsed arguments that ``add_warm_up`` declares.
+"""
 
 from __future__ import annotations
 
