@@ -28,8 +28,9 @@ _SWITCH_INTERVAL = 1e-4  # s for which the writing thread may hold Python's inte
 class BlackBox:
     """Buffer of the newest messages, which a thread writes to a bag 0.3 s after a fault.
 
-    A bag contains the messages since the previous bag, at most ``seconds`` and 64 MB, preceded by the last older
-    message of configuration, emergency stop, speed scaling and payload. The newest 10 bags of this process are kept.
+    ``topics`` maps names in the node to full name and type. A bag contains the messages since the previous bag, at most
+    ``seconds`` and 64 MB, preceded by the last older message of configuration, emergency stop, speed scaling and
+    payload. The newest 10 bags of this process are kept. If ``seconds`` is 0, nothing is stored or written.
     """
 
     def __init__(

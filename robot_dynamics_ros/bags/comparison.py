@@ -43,7 +43,7 @@ def compare_bags(
     Parameters
     ----------
     a, b
-        The recordings, in any form that BagReader reads.
+        The recordings: folder or file of an MCAP or sqlite3 bag.
     topics
         The topics to compare, with or without the slash in front. Default: all topics but ~/configuration.
     atol, rtol

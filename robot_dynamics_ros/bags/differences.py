@@ -136,7 +136,7 @@ class TopicDifference:
 
 
 def difference(a: Array, b: Array) -> Array:
-    """Return |a - b| of arrays, elementwise: 0 for two NaN or equal infinities, inf if else one is not finite."""
+    """Return |a - b| elementwise: 0 for two NaN or equal infinities, inf for other pairs that are not both finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         result = np.abs(a - b)
     result[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0

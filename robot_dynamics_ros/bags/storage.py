@@ -75,7 +75,7 @@ class Message(NamedTuple):
 def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:
     """Merge parts, each in order of arrival, into one sequence; messages of equal time are in the order of the parts.
 
-    Each part has the time (ns) of its first message and a function that opens it, which is called at that time.
+    Each part has the time (ns) of its first message and a function that opens it, called when the sequence gets there.
     """
 
     def opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iterator[Message]:

@@ -25,7 +25,7 @@ _SLOW = 1e-6  # rad/s or m/s
 
 
 class Ranges(NamedTuple):
-    """Ranges of the joints, each (n,): position limits (rad or m), speed limit (per s), amplitude of the sine."""
+    """Ranges of n joints: position limits, amplitude ``reach`` of a sine (rad or m), and speed limit, each (n,)."""
 
     lower: Array
     upper: Array

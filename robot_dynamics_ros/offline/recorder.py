@@ -88,9 +88,9 @@ class Replay:
 class SessionRecorder:
     """Recorder of a session: commands as ~/command_states, changes of mode as /diagnostics, notes as log lines.
 
-    Log lines contain the time in seconds since the stamp of the first answered state, as in a report of the new bag. It
-    is the last state's stamp plus the time since its arrival. Notes that the node throttles are logged once. ``count``
-    is the number of commands written.
+    ``commands`` is the full name of the topic of the commands. Log lines contain the time in seconds since the stamp of
+    the first answered state, as in a report of the new bag. It is the last state's stamp plus the time since its
+    arrival. Notes that the node throttles are logged once. ``count`` is the number of commands written.
     """
 
     def __init__(self, writer: BagWriter, commands: str, session: ControllerSession) -> None:

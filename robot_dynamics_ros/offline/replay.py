@@ -41,8 +41,9 @@ _logger = logging.getLogger(__name__)
 def command_topic(reader: BagReader, given: str | None = None) -> str:
     """Return the name of the topic of commands, with a slash in front.
 
-    It is ``given`` if not None, else the topic named command_states in the bag of ``reader``, else COMMANDS. Raises
-    BagError if several topics of the bag are named command_states, or the only one is not a JointState.
+    It is ``given`` if not None, else the topic named command_states in the bag of ``reader``, else
+    /computed_torque_node/command_states. Raises BagError if several topics of the bag are named command_states, or the
+    only one is not a JointState.
     """
     if given is not None:
         return given if given.startswith("/") else f"/{given}"
@@ -72,12 +73,12 @@ def replay(
     Parameters
     ----------
     bag, output
-        The recording, in any form that BagReader reads, and the folder of the new bag, which must not exist.
+        The recording, a bag's folder or file (MCAP or sqlite3), and the folder of the new bag, which must not exist.
     model, settings
         Robot model and settings of the controller.
     topics
-        Topics of the bag by name: joint_states, command_states or the controller's input, such as joint_trajectory or
-        emergency_stop. Default: the only topic whose last part is that name.
+        Topics of the bag by name: joint_states, command_states, joint_trajectory, emergency_stop, payload,
+        speed_scaling_factor, target_pose, target_twist, target_acceleration. Default: the only topic of that name.
     rename
         Joint names, or their prefixes, in the bag to those of the model. Default: equal names.
     activation_check

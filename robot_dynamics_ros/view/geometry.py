@@ -1,7 +1,8 @@
 """Geometry of the view: torque arrows, visual shapes of the URDF, bars between joints, and boxes of equal inertia.
 
-Vertices are in m. A share is a joint torque divided by the torque that corresponds to a whole arrow, usually the effort
-limit; its sign is that of the torque. Shares beyond +-1.15 are drawn as +-1.15, and those below 0.004 not at all.
+Vertices are in m. ``FACES`` has the triangles of all arrows and rings, as vertex indices (f, 3). A share is a joint
+torque divided by the torque that corresponds to a whole arrow, usually the effort limit; its sign is that of the
+torque. Shares beyond +-1.15 are drawn as +-1.15, and those below 0.004 not at all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Motion to display: states of the scene from a recording or from received messages.
 
-Arms have n joints, in the order of ``RobotModel.joint_names``. Positions are in rad or m, torques in Nm or N. Times of
-a recording are in s and count from its first joint states with finite positions.
+Arms have n joints, in the order of ``RobotModel.joint_names``. Positions are in rad or m, velocities and accelerations
+per s and s^2, torques in Nm or N. Times of a recording are in s and count from its first joint states with finite
+positions.
 """
 
 from __future__ import annotations

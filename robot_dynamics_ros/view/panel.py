@@ -77,9 +77,10 @@ def legend(
 ) -> str:
     """Return an HTML list with symbol and meaning of everything in the scene that is visible.
 
-    ``shown`` contains the visible keys of ``scene.LAYERS``, and "ground" for the grid. ``position`` and ``torque`` are
-    texts for the displayed ones, such as "measured position". ``reach`` (m) is the length that scales the arrows,
-    ``limited`` (n,) the kind of each joint's share.
+    ``shown`` contains the visible layers: "arm", "ghost" (desired position), "torques", "reactions" (joint forces),
+    "centre" (of mass), "inertias" and "ground"; others are ignored. ``position`` and ``torque`` are texts for the
+    displayed ones, such as "measured position". ``reach`` (m) is the length that scales the arrows, ``limited`` (n,)
+    the kind of each joint's share.
     """
     prismatic = [name in model.prismatic_joints for name in model.joint_names]
     whole = (

@@ -179,7 +179,8 @@ def fixed(value: float, digits: int) -> str:
 class Scene:
     """Nodes of viser's scene for one robot: the arm, the desired arm, torques, joint forces and the centre of mass.
 
-    ``layers`` has the parent node of each key of ``LAYERS``, whose ``visible`` shows or hides it.
+    ``layers`` has a parent node for each key of ``LAYERS``, such as "arm" and "torques"; its ``visible`` shows or hides
+    the layer.
     """
 
     def __init__(
