@@ -1,7 +1,7 @@
 """Launch arguments that several launch files share, their values, and the actions that use them.
 
-Values of arguments are those of the launch ``context``; ``name`` is the name of an argument. Functions that return
-actions return them in a list, to be returned by an OpaqueFunction. Node is the action of launch_ros.
+Values of arguments are those of the launch ``context``; ``name`` is the name of an argument. Lists of actions are what
+an OpaqueFunction returns. Node is the action of launch_ros.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def is_true(context: LaunchContext, name: str) -> bool:
 def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
     """Return the value of an argument as a number.
 
-    Raises RobotDynamicsError if it is not a number, or not in ``within`` (default: any number but NaN).
+    Raises RobotDynamicsError if it is not a number, or outside the interval ``within`` (default: any number but NaN).
     """
     text = value_of(context, name)
     try:

@@ -179,8 +179,10 @@ def fixed(value: float, digits: int) -> str:
 class Scene:
     """Nodes of viser's scene for one robot: the arm, the desired arm, torques, joint forces and the centre of mass.
 
-    ``layers`` has a parent node for each key of ``LAYERS``, such as "arm" and "torques"; its ``visible`` shows or hides
-    the layer.
+    The nodes are added to ``server`` below a node named ``root``, at ``offset`` (3,), m, from the origin of the scene.
+    ``shapes`` are the surfaces of the links, from ``robot_shapes``; ``reach`` (m) scales the arrows. The robot has no
+    valid pose before the first ``show``. ``layers`` has a parent node for each key of ``LAYERS``, such as "arm" and
+    "torques"; its ``visible`` shows or hides the layer.
     """
 
     def __init__(
@@ -192,11 +194,7 @@ class Scene:
         root: str = "/robot",
         offset: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Add all nodes to ``server`` below a node named ``root``, at ``offset`` (3,), m, from the origin of the scene.
-
-        ``shapes`` are the surfaces of the links, from ``robot_shapes``; ``reach`` (m) scales the arrows. The robot has
-        no valid pose before the first ``show``.
-        """
+        """Add all nodes. The class describes the arguments."""
         self._server, self._model, self._reach, self._root = server, model, reach, root
         scene = server.scene
         scene.add_frame(root, show_axes=False, position=np.asarray(offset))

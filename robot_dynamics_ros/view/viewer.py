@@ -53,8 +53,16 @@ _DIGITS = 3  # decimals of the sliders, in rad or m
 class Viewer:
     """Web page at ``url`` with one or several equal robots, and tables of their joints.
 
-    The server runs in background threads from construction until ``close``. ``controls`` is the folder of the panel to
-    which a caller adds sliders and buttons of ``server``, viser's server.
+    The server runs in background threads from construction until ``close``.
+
+    ``description`` is the URDF of ``model``, ``folder`` the folder in which its meshes are searched, ``address`` host
+    and first port to try. ``poses`` are joint positions (n,), rad or m, that the camera must show. ``torques`` (...,
+    n), Nm or N, are those that will be displayed, if known in advance; they scale the arrows of joints without effort
+    limit. ``position`` describes the displayed position. ``controls`` is the title of the folder of the panel to which
+    a caller adds sliders and buttons of ``server``, viser's server; it is hidden if the title is empty. ``labels`` has
+    a text for each robot, from left to right, and ``notes`` are displayed.
+
+    Raises RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
     """
 
     def __init__(
@@ -71,17 +79,7 @@ class Viewer:
         labels: Sequence[str] = ("",),
         notes: Sequence[str] = (),
     ) -> None:
-        """Start the server.
-
-        ``description`` is the URDF of ``model``, ``folder`` the folder in which its meshes are searched, ``address``
-        host and first port to try. ``poses`` are joint positions (n,), rad or m, that the camera must show. ``torques``
-        (..., n) are those that will be displayed, if known in advance; they scale the arrows of joints without effort
-        limit. ``position`` describes the displayed position, ``controls`` is the title of the folder ``self.controls``,
-        which is hidden if this is empty. ``labels`` has a text for each robot, from left to right, and ``notes`` are
-        displayed.
-
-        Raises RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
-        """
+        """Start the server. The class describes the arguments."""
         require_viewer()
         self.model, self._position = model, position
         self._reach = reach_of(model)
