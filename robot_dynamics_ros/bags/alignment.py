@@ -55,7 +55,7 @@ class Place:
 
 
 class MessageTimes(NamedTuple):
-    """Times (ns; stamps, else arrival) of the m messages of a topic, and CRC-32 of the bytes after their stamps, (m,) each."""
+    """Times (ns; stamp, else arrival) of a topic's m messages, CRC-32 of the bytes after their stamps: (m,) each."""
 
     times: IntArray
     checksums: IntArray

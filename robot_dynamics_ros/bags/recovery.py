@@ -54,7 +54,7 @@ def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
     """Write the complete messages of a file to recovered.db3 in ``folder``; return its path and descriptions of losses.
 
     ``folder`` must be empty. Raises ValueError if the file is not a bag, its topics are lost, or it unpacks to more
-    than ``most_unpacked``.
+    than ``most_unpacked(path)`` bytes.
     """
     channels: dict[int, Channel] = {}
     losses: list[str] = []
