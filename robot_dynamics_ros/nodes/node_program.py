@@ -184,7 +184,7 @@ def check_changes(
 
 
 def declare(node: Node, *parameters: Parameter[Any]) -> None:
-    """Declare ``parameters`` of ``node``; their ``read`` rejects an invalid value of a parameter file, which is kept."""
+    """Declare ``parameters`` of ``node``; an invalid value of a parameter file is kept, and refused by ``read``."""
     for parameter in parameters:
         descriptor = _descriptor(parameter)
         try:
@@ -242,7 +242,7 @@ def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
 
 
 class Interrupted(BaseException):
-    """SIGINT or SIGTERM during start-up, before ``run`` executes callbacks; derived from BaseException so that no ``except Exception`` catches it."""
+    """SIGINT or SIGTERM during start-up; derived from BaseException so that no ``except Exception`` catches it."""
 
 
 def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None) -> NoReturn:

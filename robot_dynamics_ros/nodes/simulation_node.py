@@ -241,7 +241,7 @@ class RunningSimulation:
         return response
 
     def tune(self, settings: SimulationSettings) -> None:
-        """Apply the ``settings`` that may change at run time; RobotDynamicsError, without a change, for invalid ones."""
+        """Apply ``settings`` that may change at run time; RobotDynamicsError, without a change, for invalid ones."""
         self._arm.tune(settings)
         before, self._settings = self._settings, settings
         if before.real_time_factor != settings.real_time_factor:

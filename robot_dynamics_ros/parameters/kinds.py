@@ -65,7 +65,7 @@ class Bounds:
 
     @property
     def is_only_a_range(self) -> bool:
-        """True if a ROS parameter range expresses these bounds completely: finite, with both ends, without extra zero."""
+        """True if a ROS parameter range expresses the bounds: finite, both ends allowed, no separate zero."""
         return self.is_range and not (self.above or self.or_zero)
 
 
@@ -156,7 +156,7 @@ class Text(Parameter[str]):
     choices: Collection[str] = ()
 
     def check(self, value: object) -> str:
-        """Return the text; RobotDynamicsError for other types, and for a text that is not one of ``choices``, if any."""
+        """Return the text; RobotDynamicsError for other types and, if there are ``choices``, for other texts."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             raise self.refuse(value)
         return value
