@@ -182,7 +182,7 @@ class Hold:
 
         The load is the law's torque at rest, or ``effort`` of a task-space law, less g(q). It is zero instead if it
         exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
-        wrong motion of the arm. Then the integral of the position error is reset.
+        wrong motion of the arm. In these cases the integral of the position error is reset.
         """
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
         self._load = self._offset = np.zeros(len(effort))

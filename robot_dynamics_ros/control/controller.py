@@ -68,7 +68,7 @@ class Controller:
     Times are seconds, with any origin. ``time`` is by the clock of the trajectories and stamps, chosen by the caller;
     ``steady`` is by a clock that never stops or jumps, for the age of states. Before the first trajectory the arm holds
     the position of the first cycle. ``on_fault`` and the like are fields of ``settings``. Modes: ``active`` runs the
-    law, ``hold`` and ``zero`` hold the arm or command zero effort while a check fails, ``fault`` follows until cleared.
+    law, ``hold`` and ``zero`` hold the arm or command zero effort while a check fails, then ``fault`` until cleared.
 
     Attributes
     ----------

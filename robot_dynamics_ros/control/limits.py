@@ -56,8 +56,8 @@ class ErrorIntegral:
     def add(self, error: Array, dt: float, cut: Array) -> None:
         """Add ``error`` (n,), desired minus measured position, times ``dt`` (s).
 
-        ``cut`` (n,) is the requested less the limited effort; the integral of a joint with the sign of its error is
-        not changed.
+        ``cut`` (n,) is the requested less the limited effort. The integral of a joint is not changed if its ``cut`` has
+        the sign of its error.
         """
         step = error * dt
         step[cut * error > 0.0] = 0.0

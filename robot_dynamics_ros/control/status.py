@@ -17,7 +17,7 @@ OK, WARN, ERROR = 0, 1, 2
 
 
 class Status(NamedTuple):
-    """Level (OK, WARN or ERROR), message and values by name, as in diagnostic_msgs/DiagnosticStatus."""
+    """Level (OK 0, WARN 1 or ERROR 2), message and values by name, as in diagnostic_msgs/DiagnosticStatus."""
 
     level: int
     message: str

@@ -2,7 +2,7 @@
 
 x is the pose of the end-effector link in the root frame. Twists, accelerations and wrenches are (6,), linear then
 angular, at the origin of the end-effector link in the root frame's axes. The components of a pose are x y z, rx ry rz:
-position, and rotation about each axis. Plausible numbers are finite and at most LARGEST.
+position, and rotation about each axis. Plausible numbers are finite and at most 1e9.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Settings of a controller as arrays for one robot, with their validation."""
+"""Settings of a controller as arrays for one robot, with their validation.
+
+Arrays (n,) have one number for each joint of the model. Names such as ``kp`` are fields of ControllerSettings.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,8 @@ class Tuning:
         Link and gains of the task-space law; None for other laws.
     effort_limits, effort_rates, deceleration, collision_threshold, position_margin, velocity_margin, following_error,
     position_step, hold_margin
-        Limits (n,) in rad, Nm, s or m, N, s, as their parameters; infinite for no limit.
+        Arrays (n,) of the parameters of similar names; positions in rad or m, velocities and deceleration per s and per
+        s^2, efforts in Nm or N and their rates per s; infinite for no limit.
     trajectory_limits
         Limits of trajectories, a JointLimits; infinite for joints whose measured state is not checked.
     """

@@ -122,7 +122,7 @@ def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequenc
 
 
 def check_static(description: Description, dynamics: DynamicsFile) -> None:
-    """Raise RobotModelError if static friction of a joint is below its Coulomb level in a direction, also of the URDF."""
+    """Raise RobotModelError if a joint's static friction is below its Coulomb level, of the file or of the URDF."""
     for joint in description.joints:
         extra = dynamics.joints.get(joint.name, JointDynamics())
         level = max(_coulomb(joint, extra))

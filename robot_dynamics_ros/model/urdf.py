@@ -217,7 +217,7 @@ class Description:
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """Return the rotation (3, 3) of URDF angles: roll about fixed x, pitch about fixed y, then yaw about fixed z."""
+    """Return the rotation (3, 3) of URDF angles (rad): roll about fixed x, pitch about fixed y, yaw about fixed z."""
     cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
     return np.array(
         [

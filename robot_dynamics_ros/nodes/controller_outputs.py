@@ -257,7 +257,7 @@ def black_box(node: NodeProgram) -> BlackBox:
 def discovery_error(node: Node, topic: str, seconds: float) -> str:
     """Return error and cure if ``topic`` has publishers, but ``node`` has received no message in ``seconds``, else "".
 
-    Less than three seconds are no error, as discovery takes time.
+    ``seconds`` count from the activation; less than three are no error, as discovery takes time.
     """
     publishers = node.count_publishers(topic)
     if seconds < _DISCOVERY_TIME or publishers == 0:

@@ -56,7 +56,7 @@ def load_robot(
 
 
 class StillCompilingError(RobotDynamicsError):
-    """Request that cannot be served while kernels are compiled in the background."""
+    """Error of a request that cannot be served while kernels are compiled in the background."""
 
 
 class WarmUp:

@@ -27,7 +27,10 @@ _NO_FEEDBACK = "the trajectory has ended; the position is unknown without joint_
 
 
 class Code(IntEnum):
-    """Result codes of control_msgs/action/FollowJointTrajectory."""
+    """Result codes of control_msgs/action/FollowJointTrajectory, with the names and values of its constants.
+
+    SUCCESSFUL, INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP, PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED.
+    """
 
     SUCCESSFUL = 0
     INVALID_GOAL = -1
@@ -195,7 +198,7 @@ def refusal(error: RobotDynamicsError) -> Outcome:
 
 
 class Ending(Enum):
-    """Final status of an action goal."""
+    """Final status of an action goal: SUCCEEDED, ABORTED or CANCELED."""
 
     SUCCEEDED = "succeeded"
     ABORTED = "aborted"
@@ -222,7 +225,7 @@ class Progress(NamedTuple):
 
 
 class GoalEvent(NamedTuple):
-    """Event of a goal to report: progress, and its final status and outcome once it has ended, else None."""
+    """Event of a goal to report: progress if it is due, and final status and outcome once it has ended, else None."""
 
     progress: Progress | None = None
     ending: Ending | None = None

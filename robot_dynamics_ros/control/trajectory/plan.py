@@ -55,8 +55,8 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
 class TimeScaling:
     """Trajectory time s as a function of clock time t, both in seconds and non-decreasing.
 
-    From the clock time `since` on, where s is `scaled` and its rate s' is `speed`, this rate changes linearly with
-    slope `SPEED_RATE` (1/s) to `target`. Earlier times are not allowed. By the chain rule, a motion q(s(t)) has the
+    From the clock time `since` on, where s is `scaled` and its rate s' is `speed`, this rate changes linearly by
+    `SPEED_RATE`, 2 per second, to `target`. Earlier times are not allowed. By the chain rule, a motion q(s(t)) has the
     velocity s' dq/ds and the acceleration s'^2 d2q/ds2 + s'' dq/ds (Dahl and Nielsen, Torque-limited path following by
     online trajectory time scaling, 1990).
     """
@@ -195,7 +195,7 @@ class MotionPlan:
     def set_speed(self, factor: float) -> None:
         """Set the speed ``factor`` (0 to 1) of trajectory time, at once or, during a stop, after it.
 
-        The factor changes at `SPEED_RATE`, so that velocities stay continuous. The time of feedforward effort is
+        The factor changes by 2 per second, so that velocities stay continuous. The time of feedforward effort is
         scaled, not its magnitude; streamed set points are not slowed down. Raises RobotDynamicsError for other numbers.
         """
         self._requested_speed = checked_speed(factor)

@@ -1,7 +1,7 @@
 """Piecewise polynomial trajectories: linear, cubic and quintic Hermite interpolation, and cubic splines (C2).
 
-Units are rad or m, s, Nm or N; times are seconds with an origin chosen by the caller, unless said otherwise. JTC is
-joint_trajectory_controller.
+Units are rad or m, s, Nm or N; times are seconds with an origin chosen by the caller, except for ``TrajectoryPoints``,
+where they count from the start. JTC is joint_trajectory_controller.
 """
 
 from __future__ import annotations
@@ -392,9 +392,9 @@ class Trajectory:
     def resampled(self, period: float) -> Iterator[tuple[Array, Array]]:
         """Yield the points that are not over, and interpolated points, at most `period` (s) apart.
 
-        Yields blocks of times (m,), s after ``start_time``, and motion (m, 4, n): position, velocity, acceleration and
-        effort. Each segment is divided into equal parts. At a point between two segments the acceleration is that of
-        the later segment.
+        A point is over if it was before the start state. Yields blocks of times (m,), s after ``start_time``, and
+        motion (m, 4, n): position, velocity, acceleration and effort. Each segment is divided into equal parts. At a
+        point between two segments the acceleration is that of the later segment.
         """
         knots = self._times
         lengths = np.diff(knots)
