@@ -100,8 +100,8 @@ class ActiveLaw:
     def effort(self, model: RobotModel, q: Array, qd: Array, time: float, period: float) -> Array:
         """Return the torque (n,) for the measured state ``q``, ``qd`` at ``time`` (s) of the controller.
 
-        ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown. The torque contains
-        friction compensation and the feedforward effort of the trajectory, and is not limited.
+        ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown. The torque includes
+        friction compensation, if set, and the feedforward effort of the trajectory, and is not limited.
         """
         law, desired = self.tuning.law, self._desired
         if isinstance(law, JointLaw):

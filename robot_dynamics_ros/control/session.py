@@ -442,7 +442,7 @@ class ControllerSession:
         return Output()
 
     def stop_in_emergency(self) -> None:
-        """Stop the arm until ``clear_fault``, also for the next activation."""
+        """Stop the arm, also after the next activation, until ``clear_fault`` ends the stop."""
         self._emergency_stop = True
         self._stop_in_emergency()
 

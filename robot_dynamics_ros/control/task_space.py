@@ -175,9 +175,9 @@ def task_space_computed_torque(
     joint-space dynamics, Mx, Vx and Gx those of the task-space dynamics, and xdd_d is the desired acceleration. The
     error dynamics of the end effector are e'' + Kd e' + Kp e = 0, where e (6,) is translation (m) and rotation vector
     (rad) from the measured to the desired pose. In the null space, by the dynamically consistent inverse Jbar, the
-    joints follow the posture p: qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q). Craig (6.99), (6.104) with the
-    control of 10.4; Khatib 1987; orientation Luh, Walker and Paul 1980. The torque is finite at singularities, because
-    the task-space mass is bounded in singular directions.
+    joints follow the posture p, pd, pdd: qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q). Craig (6.99), (6.104)
+    with the control of 10.4; Khatib 1987; orientation Luh, Walker and Paul 1980. The torque is finite at singularities,
+    because the task-space mass is bounded in singular directions.
 
     For large e the velocity of approach xd = Kp/Kd e is saturated with its direction kept (Khatib 1987, "A unified
     approach"), so that Kp e = Kd xd. It is limited by the velocities in the gains, near singularities by the distance
@@ -385,7 +385,7 @@ class EndEffectorTargets:
 
     @property
     def none_has_begun(self) -> bool:
-        """True if no target has begun, by a call of ``at``, and ``hold`` was not called, since ``clear``."""
+        """True if neither a target is in effect, by a call of ``at``, nor a pose to hold has been set."""
         return self._current is None
 
     @property

@@ -72,7 +72,7 @@ class Pace:
         return self._interval == 0.0 or now + 0.5 * self.tick >= self._next
 
     def advance(self, now: float) -> float:
-        """Begin the next period at ``now`` and return the steady time (s) that is skipped; 0 if none."""
+        """Begin the next period and return the steady time (s) that is skipped at ``now``; 0 if none."""
         skipped = 0.0
         if self._interval > 0.0:
             late = now - self._next - max(_CATCH_UP, self._interval)

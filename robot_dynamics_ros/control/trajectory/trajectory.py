@@ -180,8 +180,8 @@ class JointLimits(NamedTuple):
         """Shift continuous joints of ``knots`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
 
         With `clamp`, points beyond the limits are moved to them. `first` is the index of the first knot that is not
-        over. Raises TrajectoryError, naming a joint of ``names``, if it applies `at_once` and its distance from the
-        start exceeds `step`.
+        over. `at_once` is True if it applies at once: then TrajectoryError is raised, naming a joint of ``names`` (n),
+        if its distance from the start exceeds `step`.
         """
         q, qd, qdd = knots[1:4]
         turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
