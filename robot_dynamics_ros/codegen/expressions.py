@@ -24,9 +24,9 @@ class Node(NamedTuple):
     Attributes
     ----------
     operation
-        One of the constants of this module, such as ADD, SIN or INPUT.
+        One of the constants INPUT, CONSTANT, ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER, SIN, COS and SQRT.
     operands
-        Indices of the operands; empty for inputs and constants.
+        Indices of the operands in ``Trace.nodes``; empty for inputs and constants.
     array, element
         For an input ``array[element]``: name of the array, and index.
     value

@@ -287,7 +287,7 @@ def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None
 
 
 def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the indices of the named joints in the model's vectors.
+    """Return the indices of the named independent joints in the model's vectors, in the order of ``names``.
 
     Raises RobotDynamicsError for an unknown or repeated name.
     """
@@ -323,7 +323,7 @@ def loops_of(model: RobotModel) -> ConstraintFunction:
 def loop_forces(multipliers: ArrayLike) -> Array:
     """Return the forces (..., loops, 3) of link a on link b of each loop, N, in root axes.
 
-    ``multipliers`` (..., k), k = 3 loops, are those of ``loop_constraints``. The result may be a view of them.
+    ``multipliers`` (..., 3 loops) are those of a motion with ``loop_constraints``. The result may be a view of them.
     """
     values = np.asarray(multipliers, dtype=np.float64)
     return values.reshape(*values.shape[:-1], -1, 3)

@@ -77,12 +77,12 @@ def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
 
 
 def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
-    """Return the inertia (3, 3) in frame A about the same point: R I R^T, Tsai (9.29).
+    """Return the inertia (3, 3) in the axes of frame A about the same point: R I R^T, Tsai (9.29).
 
     Parameters
     ----------
     inertia
-        Inertia I (3, 3) in frame C.
+        Inertia I (3, 3) in the axes of frame C.
     rotation
         R (3, 3): its columns are the axes of C in A.
 

@@ -31,7 +31,8 @@ def cross_matrix(p: ArrayLike) -> Array:
 def velocity_transform(pose: ArrayLike) -> Array:
     """Return T_v (6, 6) with v_A = T_v v_B: Craig (5.103), and (5.100) for the inverse pose.
 
-    ``pose`` (4, 4) is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
+    v_A and v_B are the velocities of frames A and B that are fixed to one body, each in its own axes. ``pose`` (4, 4)
+    is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
     """
     r, p = _rotation_and_position(pose)
     return np.block([[r, cross_matrix(p) @ r], [np.zeros((3, 3)), r]])
@@ -40,7 +41,8 @@ def velocity_transform(pose: ArrayLike) -> Array:
 def force_transform(pose: ArrayLike) -> Array:
     """Return T_f (6, 6) with F_A = T_f F_B: Craig (5.105). It is the transpose of the velocity transform from A to B.
 
-    ``pose`` (4, 4) is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
+    F_A and F_B are the same force, with the moment about the origin and in the axes of A and of B. ``pose`` (4, 4) is
+    frame B in A, m. Raises RobotDynamicsError if it is not a pose.
     """
     r, p = _rotation_and_position(pose)
     return np.block([[r, np.zeros((3, 3))], [cross_matrix(p) @ r, r]])

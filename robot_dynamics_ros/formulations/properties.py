@@ -178,7 +178,7 @@ def eigenvalue_range(model: RobotModel, q: ArrayLike) -> tuple[float, float]:
 
 
 def inertia_bounds(model: RobotModel, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> InertiaBounds:
-    """Return the bounds of Spong (9.120) over a range of positions.
+    """Return estimates of the least and the greatest eigenvalue of M(q), Spong (9.120), over a range of positions.
 
     2000 positions, the same at each call, are evaluated, and the best 4 of them improved. Coordinates that move only
     revolute joints, by integer factors, need no limits: a full turn is enough.

@@ -182,7 +182,7 @@ class Plant(BasePlant):
     def solves(self) -> int:
         """Number of linear systems solved for friction and limits in the last call of ``step``.
 
-        0 if no friction mode changed.
+        0 if no friction mode changed, and before the first call.
         """
         return int(self._report[arrays.SOLVES])
 
@@ -190,7 +190,7 @@ class Plant(BasePlant):
     def residual(self) -> float:
         """Largest residual of the friction problem's optimality conditions in the last call of ``step``.
 
-        A velocity, rad/s or m/s; 0 for exact solutions.
+        A velocity, rad/s or m/s; 0 for exact solutions, and before the first call.
         """
         return float(self._report[arrays.RESIDUAL])
 

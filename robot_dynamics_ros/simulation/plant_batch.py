@@ -115,7 +115,7 @@ class PlantBatch(BasePlant):
         return self._count
 
     def reset(self) -> None:
-        """Restore time 0 and the initial states."""
+        """Restore time 0 and the initial states of all plants."""
         position, velocity = (array.copy() for array in self._start)
         modes: IntArray = np.array(
             [

@@ -19,9 +19,10 @@ _TOO_SLOW = 0.95  # share of the requested pace
 class SimulationMode(str, Enum):
     """Mode of the simulation.
 
-    RUNNING: time runs under commands. FAILED: a step failed; time is stopped until ~/reset. PAUSED: time is stopped.
-    WAITING: in lockstep, the command for the last state has not arrived. TIMED_OUT: the last command is older than
-    command_timeout. BRAKED: time runs, but no command has arrived yet.
+    RUNNING: time runs under commands. FAILED: a step failed; time is stopped until the service ~/reset is called.
+    PAUSED: time is stopped, by the service ~/pause or from the start. WAITING: in lockstep, the command for the last
+    state has not arrived. TIMED_OUT: the last command is older than command_timeout. BRAKED: time runs, but no command
+    has arrived yet.
     """
 
     RUNNING = "running"
