@@ -71,7 +71,7 @@ def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
     inertia
         Inertia (3, 3) about the centre of mass, kg m^2.
     com
-        Vector (3,) from O to the centre of mass or the reverse, m.
+        Vector (3,) from O to the centre of mass, m; its sign does not matter.
     """
     return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), _shaped("com", com, (3,), "pass x y z")))
 

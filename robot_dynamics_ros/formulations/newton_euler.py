@@ -172,8 +172,9 @@ def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
     """Return force f, N, and moment n, Nm, (links, 3) of each link's parent on the link: Tsai (9.65)-(9.66).
 
-    For q, qd, qdd (n,), at the origin and in the axes of the link's frame. The origin is on the joint's axis. The z
-    component of the moment, or of the force of a prismatic joint, is the joint torque.
+    For q, qd, qdd (n,), at the origin and in the axes of the link's frame; rows are in the order of ``LinkTree.links``.
+    The origin is on the joint's axis. The z component of the moment, or of the force of a prismatic joint, is the
+    torque of the link's joint.
     """
     f, n, _ = _recursion(robot, q, qd, qdd)
     return np.array(f), np.array(n)

@@ -144,8 +144,8 @@ def friction_torque(
 ) -> int:
     """Write the friction torque at ``q``, ``qd`` to ``tau``. Returns OK or WRONG_SHAPE.
 
-    ``joints`` is the flattened friction table (bodies FRICTION_SIZE,), with the columns of layout. ``fade`` (1,) is the
-    speed (rad/s or m/s) below which friction is scaled down in proportion to velocity.
+    ``joints`` is the flattened friction table (bodies * FRICTION_SIZE,), with the columns of layout. ``fade`` (1,) is
+    the joint speed (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     n = coordinate_count(topology)
     if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
@@ -255,8 +255,8 @@ def friction_batch(
 ) -> int:
     """Write the friction torques at ``q``, ``qd`` to ``tau``. Returns OK.
 
-    ``joints`` (bodies, FRICTION_SIZE) is the friction table, with the columns of layout. ``fade`` is the speed (rad/s
-    or m/s) below which friction is scaled down in proportion to velocity.
+    ``joints`` (bodies, FRICTION_SIZE) is the friction table, with the columns of layout. ``fade`` is the joint speed
+    (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     robot = unpack(topology, parameters)
     work = make_work(robot)
@@ -319,7 +319,7 @@ def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Ar
 def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, energy: Array) -> int:
     """Write the potential energies at ``q``, J, to ``energy`` (count,). Returns OK.
 
-    Energy is 0 for a centre of mass at the origin of the root frame.
+    The energy is -m g . c: total mass m, acceleration of gravity g, and centre of mass c from the root frame's origin.
     """
     robot = unpack(topology, parameters)
     work = make_work(robot)

@@ -31,7 +31,7 @@ from robot_dynamics_ros.simulation.steps import steps_for
 class BasePlant:
     """Base class of ``Plant`` and ``PlantBatch``; in shapes, ... is () for a plant and (N,) for a batch.
 
-    Properties return copies of the state.
+    n is the number of independent joints, in the order of ``model.joint_names``. Properties return copies of the state.
     """
 
     _arm: Arm
