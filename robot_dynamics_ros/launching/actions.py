@@ -262,10 +262,10 @@ def recorder_name(context: LaunchContext) -> list[str]:
 
 
 def bag_folder(context: LaunchContext) -> str:
-    """Return the absolute path of the bag that the argument record names; empty if it is empty or false.
+    """Return the absolute path of the new bag by the launch argument ``record``; "" if ``record`` is "" or "false".
 
-    If it is true, the bag is recording_DATE_TIME in the working folder, with the present time, which may differ at each
-    call.
+    "true" gives recording_DATE_TIME in the working folder with the present time, so that two calls may differ. Any other
+    text is the path.
     """
     argument = value_of(context, "record")
     if argument.lower() in ("", "false"):

@@ -117,12 +117,13 @@ class WarmUp:
 class RobotNode(NodeProgram):
     """Node that starts as soon as its robot is known, from the parameter or the topic robot_description.
 
-    A subclass implements ``start_when_possible``. ``options`` are keyword arguments of ``rclpy.node.Node``.
+    A subclass implements ``start_when_possible``. ``parameters`` must contain robot_description, dynamics_file and the
+    others of ``robot_dynamics_ros.parameters``. ``options`` are keyword arguments of ``rclpy.node.Node``.
 
     Attributes
     ----------
     warm_up
-        First run of the kernels.
+        ``WarmUp`` that compiles the kernels and calls ``start_when_possible`` when they are ready.
     """
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]], **options: Any) -> None:

@@ -241,7 +241,10 @@ class RunningSimulation:
         return response
 
     def tune(self, settings: SimulationSettings) -> None:
-        """Apply ``settings`` that may change at run time; RobotDynamicsError, without a change, for invalid ones."""
+        """Apply model, sensors, real_time_factor and command timeout of ``settings``; other fields are ignored.
+
+        Raises RobotDynamicsError, without a change, for a model with other joints, links or placements.
+        """
         self._arm.tune(settings)
         before, self._settings = self._settings, settings
         if before.real_time_factor != settings.real_time_factor:

@@ -151,7 +151,7 @@ class Parameter(ABC, Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Text(Parameter[str]):
-    """Text parameter, optionally restricted to ``choices``; empty: any text."""
+    """Text parameter with the attributes of ``Parameter``, optionally restricted to ``choices``; empty: any text."""
 
     choices: Collection[str] = ()
 
@@ -168,7 +168,7 @@ class Text(Parameter[str]):
 
 @dataclass(frozen=True, eq=False)
 class Flag(Parameter[bool]):
-    """Boolean parameter."""
+    """Boolean parameter; its attributes are name, default, description and when, as in ``Parameter``."""
 
     def check(self, value: object) -> bool:
         """Return the boolean; RobotDynamicsError for other types, numbers included."""
@@ -260,7 +260,7 @@ class Numbers(Parameter[Sequence[float]]):
 
 @dataclass(frozen=True, eq=False)
 class Names(Parameter[Sequence[str]]):
-    """List of names, which may be empty."""
+    """List of names, which may be empty; its attributes are name, default, description and when, as in ``Parameter``."""
 
     def check(self, value: object) -> tuple[str, ...]:
         """Return the names as a tuple, without empty ones; RobotDynamicsError for a text and for other types.
