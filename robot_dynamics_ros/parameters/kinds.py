@@ -260,7 +260,7 @@ class Numbers(Parameter[Sequence[float]]):
 
 @dataclass(frozen=True, eq=False)
 class Names(Parameter[Sequence[str]]):
-    """List of names, which may be empty; its attributes are name, default, description and when, as in ``Parameter``."""
+    """List of names, which may be empty; attributes: name, default, description and when, as in ``Parameter``."""
 
     def check(self, value: object) -> tuple[str, ...]:
         """Return the names as a tuple, without empty ones; RobotDynamicsError for a text and for other types.
