@@ -264,8 +264,7 @@ def recorder_name(context: LaunchContext) -> list[str]:
 def bag_folder(context: LaunchContext) -> str:
     """Return the absolute path of the new bag by the launch argument ``record``; "" if ``record`` is "" or "false".
 
-    "true" gives recording_DATE_TIME in the working folder with the present time, which may differ between two calls. Any
-    other text is the path.
+    "true" gives recording_DATE_TIME in the working folder, with the time of the call. Any other text is the path.
     """
     argument = value_of(context, "record")
     if argument.lower() in ("", "false"):
