@@ -164,10 +164,7 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
             cure = f"add it to {known}" if known else "define it as payload in the dynamics file"
             return f"the robot carries a payload that the model lacks: {size}. Cure: {cure}"
         cure = f"correct or remove {known}" if known else "give absent links mass 0 under links in the dynamics file"
-        return (
-            f"the model carries a payload that the robot lacks: {size}, such as a gripper that is not mounted. "
-            f"Cure: {cure}"
-        )
+        return f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}"
 
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
     return Hypothesis(columns, describe, np.zeros(PARAMETERS))

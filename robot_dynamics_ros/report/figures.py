@@ -18,7 +18,9 @@ Figure = dict[str, Any]
 _Row = tuple[str, list[Figure]]  # title, traces
 
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
-MEASURED, COMMANDED, MODEL = "#3f9142", "#8a5a2b", "#d9822b"
+_MOTION, _TORQUE = ("actual", "desired"), ("measured torque", "commanded torque")
+_COLOURS = {"actual": ACTUAL, "desired": DESIRED, "model torque": "#d9822b"}
+_COLOURS |= {"measured torque": "#3f9142", "commanded torque": "#8a5a2b"}
 _FAULT, _GRID = "#d64545", "#e4e7eb"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
 _JOINT_COLOURS = (ACTUAL, ERROR, RESIDUAL, "#3f9142", "#d69e2e", "#b83280", "#1f2933", "#8ca0b3")
@@ -66,18 +68,13 @@ def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid"
     return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line}
 
 
-_MOTION, _TORQUE = {"actual": ACTUAL, "desired": DESIRED}, {"measured torque": MEASURED, "commanded torque": COMMANDED}
-
-
-def _measured_and_commanded(recording: Recording, joint: str, field: str, colors: dict[str, str]) -> list[Figure]:
-    """Return the traces of a field of joint states and commands, if they have it; ``colors`` by trace name."""
+def _measured_and_commanded(recording: Recording, joint: str, field: str, names: tuple[str, str]) -> list[Figure]:
+    """Return the traces of a field of joint states and commands, if they have it; ``names`` are the traces' names."""
     traces = []
-    (state, state_color), (command, command_color) = colors.items()
-    pairs = ((state, recording.state, state_color, "solid"), (command, recording.command, command_color, "4px,3px"))
-    for name, series, color, dash in pairs:
+    for name, series, dash in zip(names, (recording.state, recording.command), ("solid", "4px,3px"), strict=True):
         values = column(series, joint, field)
         if series is not None and len(values):
-            traces.append(_line(name, recording.seconds(series), values, color, dash))
+            traces.append(_line(name, recording.seconds(series), values, _COLOURS[name], dash))
     return traces
 
 
@@ -132,7 +129,7 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
         time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
         j = analysis.motion.joint_names.index(joint)
-        torque.append(_line("model torque", time, analysis.model[:, j], MODEL))
+        torque.append(_line("model torque", time, analysis.model[:, j], _COLOURS["model torque"]))
         rows.append((f"residual, {unit}", [_line("torque residual", time, analysis.residual[:, j], RESIDUAL)]))
     return rows
 

@@ -14,7 +14,7 @@ import numpy as np
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report import figures
 from robot_dynamics_ros.report.figures import Figure
 from robot_dynamics_ros.report.recording import (
@@ -49,9 +49,9 @@ nav a:hover { text-decoration: underline; }
 main { max-width: 1720px; margin: 0 auto; padding: 0 28px 28px; }
 section { scroll-margin-top: 54px; }
 p { margin: 6px 0 10px; max-width: 80em; overflow-wrap: anywhere; }
-.missing, .good, .bad, .unknown { border-left: 4px solid #f0b429; padding: 1px 14px; margin: 8px 0; }
-.missing p, .good p, .bad p, .unknown p { margin: 5px 0; }
-.good { border-color: #3f9142; } .bad { border-color: #d64545; } .missing, .unknown { background: #fffbea; }
+.good, .bad, .unknown { border-left: 4px solid #f0b429; padding: 1px 14px; margin: 8px 0; }
+.good p, .bad p, .unknown p { margin: 5px 0; }
+.good { border-color: #3f9142; } .bad { border-color: #d64545; } .unknown { background: #fffbea; }
 ol { margin: 0 0 8px; padding-left: 22px; max-width: 80em; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 8px 0 14px; font-size: 14px; }
@@ -250,14 +250,13 @@ def _add_recording(page: _Page, recording: Recording) -> None:
 
 
 def _add_faults(page: _Page, recording: Recording) -> None:
-    diagnostics = recording.diagnostics
-    events = diagnostics.events
+    diagnostics, events = recording.diagnostics, recording.diagnostics.events
     if not diagnostics.topics:
         return
     page.section("faults", "Faults")
     if diagnostics.unreadable:
         page.statement(
-            "missing",
+            "unknown",
             f"{diagnostics.unreadable} of {diagnostics.count} messages of diagnostics are left out:",
             f"they are no {DIAGNOSTIC_ARRAY}. Cure: check the publishers of {', '.join(diagnostics.topics)}.",
         )
@@ -330,8 +329,6 @@ def _add_torque(page: _Page, recording: Recording) -> None:
 def torque_rows(recording: Recording) -> list[Sequence[str]]:
     """Return a row for each joint: commanded and measured torque, the effort limit, and the residual of the model."""
     analysis = recording.analysis
-    names = () if analysis is None else analysis.motion.joint_names
-    allowed = np.empty(0) if analysis is None else allowed_residuals(recording, analysis)
     rows: list[Sequence[str]] = []
     for joint in recording.series.joint_names:
         cells = [joint, "N" if recording.sliding(joint) else "Nm"]
@@ -341,11 +338,11 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
         limit = recording.effort_limit(joint)
         share = np.nanmax([0.0, *map(largest, efforts)]) / limit if limit > 0.0 else math.nan
         cells += [_number(limit), f"{_number(100 * share, 3)} %" if math.isfinite(limit) else _NONE]
-        if analysis is not None and joint in names:
-            j = names.index(joint)
+        if analysis is not None and joint in analysis.motion.joint_names:
+            j = analysis.motion.joint_names.index(joint)
             cells[4] = _number(rms(analysis.motion.tau[:, j]))  # filtered as the residual is
-            cells += [_number(float(analysis.rms[j])), _number(float(allowed[j])), _number(float(analysis.bias[j]), 3)]
-            explained = float(analysis.explained[j])
+            allowed, explained = float(allowed_residuals(recording, analysis)[j]), float(analysis.explained[j])
+            cells += [_number(float(analysis.rms[j])), _number(allowed), _number(float(analysis.bias[j]), 3)]
             cells.append(f"{100 * explained:.2f} %" if math.isfinite(explained) else _NONE)
         else:
             cells += [_NONE] * 4
@@ -378,14 +375,12 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
 
 def durations(recording: Recording, answered: Answers | None) -> dict[str, Array]:
     """Return the intervals between messages and the latency of commands, if it is known, each (k,), s, by name."""
-    series = recording.series
-    arrivals: IntArray = np.diff(np.sort(series.received))
+    stamps: Array = np.diff(recording.series.stamps) * 1e-9
+    arrivals = np.asarray(np.diff(np.sort(recording.series.received)) * 1e-9, dtype=np.float64)
     latency = {} if answered is None else {"latency of commands": answered.latency}
-    stamps: IntArray = np.diff(series.stamps)
     if recording.stamped and np.array_equal(stamps, arrivals):
-        return {"interval of stamps and of arrival": stamps * 1e-9, **latency}
-    first = {"interval of stamps": stamps * 1e-9} if recording.stamped else {}
-    return {**first, "interval of arrival": arrivals * 1e-9, **latency}
+        return {"interval of stamps and of arrival": stamps, **latency}
+    return {**({"interval of stamps": stamps} if recording.stamped else {}), "interval of arrival": arrivals, **latency}
 
 
 def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
@@ -412,8 +407,6 @@ def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None
         page.html.append(f'<details class="joint" id="joint-{j}"><summary>{head}</summary>\n')
         figure = figures.joint_figure(recording, name, errors)
         if figure is None:
-            page.statement(
-                "missing", "No plot:", f"{recording.series_topic} has neither position nor effort of this joint."
-            )
+            page.text(f"No plot: {recording.series_topic} has neither position nor effort of this joint.")
         page.figure(figure, "timed")
         page.html.append("</details>\n")
