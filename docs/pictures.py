@@ -39,7 +39,8 @@ CHROMIUM = (
 def main() -> None:
     """Make all pictures; exit with an error without Chromium."""
     with tempfile.TemporaryDirectory() as folder, _browser() as browser:
-        demo, heavier, html = (Path(folder) / name for name in ("demo", "panda", "report.html"))
+        demo, heavier, html = (Path(folder) / name for name in ("demo", "simulated/panda", "report.html"))
+        heavier.parent.mkdir()
         assert robot_dynamics(["demo", "--output", str(demo)]) == 0
         _save(Image.open(demo / "tracking.png"), "tracking.png")
         assert robot_dynamics(["simulate", "panda", "--mass-scale", "1.2", "-o", str(heavier)]) == 0

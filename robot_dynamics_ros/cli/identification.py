@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.cli.command_line import (
@@ -37,7 +38,9 @@ from robot_dynamics_ros.identification.estimate import (
     write_dynamics_file,
 )
 from robot_dynamics_ros.identification.excitation import Excitation, ExcitationLimits, find_excitation
+from robot_dynamics_ros.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.identification.hints import hints
+from robot_dynamics_ros.identification.least_squares import torque_is_determined
 from robot_dynamics_ros.identification.motion import (
     RecordedMotion,
     Smoothing,
@@ -55,6 +58,8 @@ _POINTS = 40.0  # of an exciting trajectory in each period of the highest harmon
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
+_SMALL_RESIDUAL = 0.01  # of a joint's RMS torque: a loss is not reported as a cause below it
+_ONE_WAY = 0.02  # of a joint's highest speed, which it does not reach in the other direction
 
 
 def add_excite(parser: argparse.ArgumentParser) -> None:
@@ -201,6 +206,11 @@ def run_torque(arguments: argparse.Namespace) -> None:
     if effort == "commanded":
         print(f"note: {topic}: the motion is the desired one, the effort is commanded, not measured")
     print(f"\n{_torque_table(model, analysis, effort)}\n")
+    for name, still, qd in zip(motion.joint_names, motion.still, motion.qd.T, strict=True):
+        if still:
+            print(f"note: {name} does not move: friction and inertia at it are not tested")
+        elif min(qd.max(), -qd.min()) < _ONE_WAY * np.abs(qd).max():
+            print(f"note: {name} moves in one direction only: friction in the other is not tested")
     for cause in causes:
         print(wrapped(f"hint: {cause}"))
     if not causes:
@@ -316,10 +326,11 @@ def run_identify(arguments: argparse.Namespace) -> None:
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
     source = recorded_robot(arguments, first)
-    report = _report(arguments, identification, used[0].smoothing)
+    report = _report(arguments, identification, used)
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
     comments = _comments(identification, report)
-    write_dynamics_file(arguments.output, document, comments, overwrite=arguments.overwrite)
+    notes = _joint_comments(identification)
+    write_dynamics_file(arguments.output, document, comments, joint_comments=notes, overwrite=arguments.overwrite)
     print("\n".join(report))
     print(f"\n{_parameter_table(identification)}")
     for line in _impossible(identification):
@@ -331,8 +342,11 @@ def run_identify(arguments: argparse.Namespace) -> None:
                 model.joint_names, gravity=arguments.gravity or source.gravity or None
             )
         motion = _joined(tested)
-        print("\n" + wrapped(f"held out: {test_data}, {len(motion.time)} samples"))
-        print(_holdout_table(analyse_torque(model, motion), analyse_torque(identified, motion)))
+        determined = [torque_is_determined(identification.parameterization, part) & ~part.still for part in tested]
+        without = "" if arguments.friction == "none" else ", without rest and reversals, where friction is undetermined"
+        print("\n" + wrapped(f"held out: {test_data}, {len(motion.time)} samples{without}"))
+        analyses = analyse_torque(model, motion), analyse_torque(identified, motion)
+        print(_holdout_table(*analyses, np.concatenate(determined)))
     print(f"\ndynamics file: {arguments.output}")
 
 
@@ -342,23 +356,32 @@ def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
     return RecordedMotion(motions[0].joint_names, time, q, qd, qdd, tau, motions[0].smoothing)
 
 
-def _report(arguments: argparse.Namespace, identification: Identification, smoothing: Smoothing) -> list[str]:
+def _report(arguments: argparse.Namespace, identification: Identification, used: Sequence[RecordedMotion]) -> list[str]:
     """Return paragraphs on the data, the method and the quality of the estimate."""
     estimate = identification.estimate
     share = "" if arguments.test or arguments.holdout == 0.0 else f"the first {100 * (1 - arguments.holdout):.0f} % of "
     lines = [
         f"identified from {share}{', '.join(str(bag) for bag in arguments.bags)}",
-        f"filter: {smoothing}",
+        f"filter: {used[0].smoothing}",
         f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
         f"{estimate.condition:.3g}; friction: {_friction(identification, arguments.friction)}",
         f"physically consistent inertias: the residual is {100 * identification.loss:.1f} % larger than that of "
         f"unconstrained least squares; weight of the prior model {identification.weight:g}",
     ]
-    if identification.loss > _LARGE_LOSS:
+    residual = (1.0 + identification.loss) * estimate.noise
+    large = residual > _SMALL_RESIDUAL * root_mean_square(np.concatenate([motion.tau for motion in used]))
+    if identification.loss > _LARGE_LOSS and large.any():
         lines.append("hint: no physical robot produces these torques; run robot_dynamics torque for probable causes")
-    if estimate.unseen:
+    if estimate.still:
         lines.append(
-            f"the motion does not excite {', '.join(estimate.unseen)}: these have the values of the prior model"
+            f"note: {', '.join(estimate.still)} does not move. Its effort is not used, its friction in the file is the "
+            "prior model's, and the links before and after it are identified as one body. To identify them, record a "
+            "motion of all joints"
+        )
+    if unseen := [name for name in estimate.unseen if name.rpartition(".")[0] not in estimate.still]:
+        lines.append(
+            f"the motion does not excite {', '.join(unseen)}: these have the values of the prior model, a direction "
+            "of Coulomb friction that of the other direction"
         )
     link = identification.parameterization.model.payload_link
     if link is not None:
@@ -392,15 +415,32 @@ def _impossible(identification: Identification) -> list[str]:
 
 
 def _comments(identification: Identification, report: Sequence[str]) -> list[str]:
-    names, noise = identification.parameterization.model.joint_names, identification.estimate.noise
-    residuals = ", ".join(f"{name} {value:.3g}" for name, value in zip(names, noise, strict=True))
+    estimate = identification.estimate
+    residual = zip(identification.parameterization.model.joint_names, estimate.noise, strict=True)
+    residuals = ", ".join(f"{name} {value:.3g}" for name, value in residual if name not in estimate.still)
     lines = [
         "Made by robot_dynamics identify.",
         *report,
         wrapped(f"RMS residual of the base parameters in N m or N: {residuals}"),
         "Links that are fixed to another link are merged into it: they have mass 0 here.",
+        "Behind each joint: standard deviations of the unconstrained estimates, and coefficients without motion.",
     ]
     return "\n".join(lines).splitlines()
+
+
+def _joint_comments(identification: Identification) -> dict[str, str]:
+    """Return standard deviations and coefficients that are not excited, by joint name."""
+    estimate, comments = identification.estimate, {}
+    deviations = dict(zip(estimate.base.names, estimate.deviations, strict=True))
+    for joint in identification.parameterization.model.moving_joints:
+        names = {kind: f"{joint}.{kind}" for kind in (*COEFFICIENTS, "rotor_inertia")}
+        known = [f"{kind} {deviations[name]:.2g}" for kind, name in names.items() if name in deviations]
+        missing = [kind for kind, name in names.items() if name in estimate.unseen]
+        parts = [f"std. dev.: {', '.join(known)}"] if known else []
+        if missing:
+            parts.append(f"not excited: {', '.join(missing)}")
+        comments[joint] = "does not move: not identified" if joint in estimate.still else "; ".join(parts)
+    return comments
 
 
 def _parameter_table(identification: Identification) -> str:
@@ -415,17 +455,25 @@ def _parameter_table(identification: Identification) -> str:
     return "\n".join(rows)
 
 
-def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis) -> str:
-    """Return a table of RMS effort and error (Nm or N) and explained variance of each joint, and its conclusion."""
-    names, rows = before.motion.joint_names, []
-    columns = (root_mean_square(before.motion.tau), before.rms, after.rms, before.explained, after.explained)
-    for name, *errors, old, new in zip(names, *columns, strict=True):
-        shares = ("-" if np.isnan(share) else f"{100 * share:.1f} %" for share in (old, new))
-        rows.append([name, *(f"{error:.3f}" for error in errors), *shares])
+def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis, used: NDArray[np.bool_]) -> str:
+    """Return a table of RMS effort and error (Nm or N) and explained variance of each joint, and its conclusion.
+
+    The samples are those that are True in ``used`` (m, n).
+    """
+    rows, better, count = [], 0, 0
+    efforts = (before.motion.tau, before.residual, after.residual)
+    for j, name in enumerate(before.motion.joint_names):
+        tau, old, new = (values[used[:, j], j] for values in efforts)
+        if not len(tau):
+            rows.append([name, *["-"] * 5])
+            continue
+        sizes = [float(np.sqrt(np.mean(values**2))) for values in (tau, old, new)]
+        shares = [f"{100 * (1 - left.var() / tau.var()):.1f} %" if tau.var() > 0.0 else "-" for left in (old, new)]
+        rows.append([name, *(f"{size:.3f}" for size in sizes), *shares])
+        better, count = better + (sizes[2] < sizes[1]), count + 1
     lines = [table(["RMS of", "measured", "error before", "now", "explained before", "now"], rows)]
-    better = int(np.count_nonzero(after.rms < before.rms))
-    lines.append(f"the error is smaller in {better} of {len(names)} joints")
-    if better < len(names) - better:
+    lines.append(f"the error is smaller in {better} of {count} joints")
+    if better < count - better:
         lines.append(
             wrapped(
                 "hint: the prior model predicts these samples better. If its friction is right, as in a simulation "

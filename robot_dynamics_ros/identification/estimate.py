@@ -14,6 +14,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,12 @@ def pseudo_inertia(parameters: Array) -> Array:
     The ten parameters of a body are its mass m (kg), first moment m c (3, kg m), and moments of inertia ixx, ixy, ixz,
     iyy, iyz, izz (kg m^2) about the origin of its link frame, in the axes of that frame.
     """
-    return np.asarray(np.einsum("...k,kij->...ij", parameters, _UNITS))
+    inertia = parameters[..., [[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
+    pseudo = np.empty((*parameters.shape[:-1], 4, 4))
+    pseudo[..., :3, :3] = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - inertia
+    pseudo[..., :3, 3] = pseudo[..., 3, :3] = parameters[..., 1:4]
+    pseudo[..., 3, 3] = parameters[..., 0]
+    return pseudo
 
 
 def body_parameters(pseudo: Array) -> Array:
@@ -61,18 +67,7 @@ def body_parameters(pseudo: Array) -> Array:
     return np.concatenate([pseudo[..., 3, 3:], pseudo[..., :3, 3], inertia[..., upper[0], upper[1]]], axis=-1)
 
 
-def _units() -> Array:
-    units = np.zeros((PARAMETERS, 4, 4))
-    units[0, 3, 3] = 1.0
-    for axis in range(3):
-        units[1 + axis, axis, 3] = units[1 + axis, 3, axis] = 1.0
-    for unit, numbers in zip(units[4:], np.eye(6), strict=True):
-        inertia = symmetric(*numbers)
-        unit[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    return units
-
-
-_UNITS = _units()
+_UNITS = pseudo_inertia(np.eye(PARAMETERS))
 
 
 def physical_prior(parameters: Array) -> Array:
@@ -238,8 +233,8 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
     """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
 
     ``model`` is the prior. ``motions``, see ``motion.recorded_motion``, must have its joints, in its order.
-    ``friction`` is one of FRICTION_KINDS.
-    Raises RobotDynamicsError for any other kind, and BagError if a joint never moves or there are too few samples.
+    ``friction`` is one of FRICTION_KINDS. Of a joint that does not move, neither torque nor friction is used.
+    Raises RobotDynamicsError for any other kind, and BagError if the motions are too short.
     """
     parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
     samples, factors, estimate, weight, values = _fitted(parameterization, motions)
@@ -362,27 +357,29 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
     """Return the content of a dynamics file that turns the prior model into the identified one.
 
     ``prior`` is the content of the prior model's dynamics file, empty if it has none. Entries that were not identified
-    are kept: couplings, the payload, and friction of kind ``keep``. The link that a joint moves gets the parameters of
-    the whole moving body; links fixed to it get mass 0.
+    are kept: couplings, the payload, friction of kind ``keep`` and of joints that do not move. A direction without
+    motion gets the Coulomb friction of the other. The link that a joint moves gets the parameters of the whole moving
+    body; links fixed to it get mass 0.
     """
     parameterization = identification.parameterization
     model = parameterization.model
     document: dict[str, Any] = copy.deepcopy(dict(prior))
     document["gravity"] = model.gravity.tolist()
     values = dict(zip(parameterization.names, identification.values.tolist(), strict=True))
+    seen = {parameterization.names[k] for k in np.flatnonzero(identification.estimate.base.combination.any(axis=0))}
     joints = document["joints"] = dict(document.get("joints") or {})
     for name, shape in zip(model.moving_joints, parameterization.shapes, strict=True):
         entry = joints.get(name) or {}
-        friction: dict[str, Any] = {"viscous": 0.0, "coulomb": 0.0, "coulomb_negative": 0.0}
-        if parameterization.friction == "keep":
+        still = name in identification.estimate.still
+        names = {c: f"{name}.{c}" for c in COEFFICIENTS if f"{name}.{c}" in values}
+        coefficients = {c: values[full] for c, full in names.items() if full in seen or not c.startswith("coulomb")}
+        friction = _friction_entry(coefficients, shape)
+        if parameterization.friction == "keep" or still:
             friction = {key: value for key, value in entry.items() if key in _FRICTION_KEYS}
-        elif parameterization.friction == "viscous_coulomb":
-            coefficients = {c: values[f"{name}.{c}"] for c in COEFFICIENTS if f"{name}.{c}" in values}
-            friction = _friction_entry(coefficients, shape)
         joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS}}
         if f"{name} rotor.inertia" in values:
             joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
-        elif f"{name}.rotor_inertia" in values:
+        elif f"{name}.rotor_inertia" in values and not still:
             joint |= {"rotor_inertia": values[f"{name}.rotor_inertia"], "gear_ratio": 1.0, "rotor_carrier": "none"}
     for k, rotor in enumerate(document.get("rotors") or []):
         rotor["inertia"] = values.get(f"rotors[{k}].inertia", rotor["inertia"])
@@ -400,8 +397,8 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
 
 def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> dict[str, Any]:
     """Return the friction entry of a joint in the dynamics file."""
-    entry: dict[str, Any] = {"viscous": 0.0, "coulomb": 0.0, "coulomb_negative": coefficients.get("coulomb", 0.0)}
-    entry |= coefficients
+    forwards, backwards = (coefficients.get(key, 0.0) for key in ("coulomb", "coulomb_negative"))
+    entry: dict[str, Any] = {"viscous": 0.0, "coulomb": backwards, "coulomb_negative": forwards, **coefficients}
     if "sigmoid" in entry:
         amplitude = coefficients["sigmoid"]
         entry["sigmoid"] = {"amplitude": amplitude, "slope": shape.sigmoid_slope, "shift": shape.sigmoid_shift}
@@ -412,18 +409,27 @@ def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> 
 
 
 def write_dynamics_file(
-    path: Path, document: Mapping[str, Any], comments: Sequence[str], *, overwrite: bool = False
+    path: Path,
+    document: Mapping[str, Any],
+    comments: Sequence[str],
+    *,
+    joint_comments: Mapping[str, str] = MappingProxyType({}),
+    overwrite: bool = False,
 ) -> None:
     """Write ``document`` as a dynamics file (YAML), with one comment line for each string in ``comments``.
 
-    Raises RobotDynamicsError if the file cannot be written, or if it exists and ``overwrite`` is False.
+    ``joint_comments`` are written behind the entries of joints, by name. Raises RobotDynamicsError if the file cannot
+    be written, or if it exists and ``overwrite`` is False.
     """
-    tables = {
-        key: {name: _Line(entry) for name, entry in value.items()} if key in _TABLES and value else value
-        for key, value in document.items()
-    }
     text = "".join(f"# {line}\n" for line in comments)
-    text += yaml.dump(tables, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=10_000)
+    for key, value in document.items():
+        if key not in _TABLES or not value:
+            text += yaml.safe_dump({key: value}, sort_keys=False, default_flow_style=None, width=np.inf)
+            continue
+        text += f"{key}:\n"
+        for name, entry in value.items():
+            note = joint_comments.get(name) if key == "joints" else None
+            text += f"  {_flow(name)}: {_flow(entry)}" + (f"  # {note}\n" if note else "\n")
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as file:
             file.write(text)
@@ -431,17 +437,6 @@ def write_dynamics_file(
         raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with --output") from None
 
 
-class _Line(dict[str, Any]):
-    """Mapping that is written on one line."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """Dumper that writes no YAML aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-_Dumper.add_representer(
-    _Line, lambda dumper, table: dumper.represent_mapping("tag:yaml.org,2002:map", table, flow_style=True)
-)
+def _flow(value: Any) -> str:
+    """Return ``value`` as YAML on one line."""
+    return str(yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=np.inf))[1:-2]

@@ -47,7 +47,7 @@ class Samples:
     qddd, taud
         Time derivatives (m, n) of acceleration and torque.
     used
-        True (m, n) if the torque of this joint is used, see ``friction.at_rest``.
+        True (m, n) if the torque of this joint is used: see ``torque_is_determined``; False if it never moves.
     part
         Number (m,) of the part, from 0 to PARTS - 1.
     """
@@ -69,17 +69,16 @@ class Samples:
         model, in its order.
         """
         recordings = []
+        moves = ~np.all([motion.still for motion in motions], axis=0)
         for motion in motions:
-            step, reach, cutoff = 1, 0, motion.smoothing.cutoff
-            if cutoff and len(motion.time) > 1:
-                period = float(np.median(np.diff(motion.time)))
-                step = max(1, int(0.5 / (cutoff * period) + 1e-6))
-                reach = math.ceil(_REACH / (cutoff * period))
-            used = ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach)[::step])
+            step = max(1, int(0.5 / motion.step + 1e-6)) if motion.step else 1
+            used = (torque_is_determined(parameterization, motion) & moves)[::step]
             part = np.arange(len(used)) * PARTS // max(len(used), 1)
-            rates = (np.gradient(values, motion.time, axis=0) for values in (motion.qdd, motion.tau))
-            chosen = (values[::step] for values in (motion.q, motion.qd, motion.qdd, motion.tau, *rates))
-            recordings.append((*chosen, used, part))
+            # Noise in the position of a joint that does not move would separate inertias that move together.
+            q = np.where(moves, motion.q, motion.q.mean(axis=0))
+            qd, qdd = (np.where(moves, values, 0.0) for values in (motion.qd, motion.qdd))
+            rates = (np.gradient(values, motion.time, axis=0) for values in (qdd, motion.tau))
+            recordings.append((*(values[::step] for values in (q, qd, qdd, motion.tau, *rates)), used, part))
         return cls(*(np.concatenate(parts) for parts in zip(*recordings, strict=True)))
 
     def __len__(self) -> int:
@@ -101,6 +100,12 @@ class Samples:
             used = self.used[chunk]
             torque = (self.tau[chunk] - parameterization.known(*motion)) * used
             yield chunk, parameterization.columns(*motion) * used[:, :, np.newaxis], torque
+
+
+def torque_is_determined(parameterization: Parameterization, motion: RecordedMotion) -> NDArray[np.bool_]:
+    """Return True (m, n) where no joint with dry friction is at rest or reverses, see ``friction.at_rest``."""
+    reach = math.ceil(_REACH / motion.step) if motion.step else 0
+    return ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,11 +178,13 @@ class BaseEstimate:
         Their standard deviations (r,). They include noise, disagreement between parts of the recording, and the change
         of an estimate if delays and nonlinear friction are estimated too.
     noise
-        Standard deviation (n,) of the residual torque of each joint in Nm or N.
+        Standard deviation (n,) of the residual torque of each joint in Nm or N; tiny if its torque is not used.
     condition
         Condition number of the weighted base regressor with columns of unit length.
     unseen
         Names of the base parameters of the model that the recording does not excite.
+    still
+        Names of the moving joints that do not move in the recording. Their torque is not used.
     """
 
     base: BaseParameters
@@ -186,33 +193,35 @@ class BaseEstimate:
     noise: Array
     condition: float
     unseen: tuple[str, ...]
+    still: tuple[str, ...] = ()
 
 
 def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
     """Estimate the base parameters by least squares, iteratively weighted by the inverse of each joint's RMS residual.
 
-    ``factors`` are those of ``samples``. Raises BagError if a joint is always at rest, or if there are too few torques
-    (two or less for each base parameter).
+    ``factors`` are those of ``samples``. Raises BagError if a joint moves, but never for long enough in one direction,
+    or if there are too few torques (two or less for each base parameter).
     """
-    base, counts = parameterization.base, factors.counts.sum(axis=0)
-    idle = [name for name, count in zip(parameterization.model.joint_names, counts, strict=True) if not count]
+    base, counts, moves = parameterization.base, factors.counts.sum(axis=0), samples.qd.any(axis=0)
+    idle = [name for name, here in zip(parameterization.model.joint_names, moves & (counts == 0), strict=True) if here]
     if idle:
         raise BagError(
             f"the recording: {', '.join(idle)} never moves in one direction for longer than three periods of the "
-            "filter's cutoff. Cure: record a motion of all joints, or give a higher cutoff"
+            "filter's cutoff. Cure: record longer motions of it to both sides, or give a higher cutoff"
         )
     if counts.sum() <= 2 * len(base.names):
         raise BagError(
-            f"the recording: {counts.sum()} torques are too few for {len(base.names)} base parameters. "
-            "Cure: record longer"
+            f"the recording: {counts.sum()} torques of moving joints are too few for {len(base.names)} base "
+            "parameters. Cure: record a longer motion of all joints"
         )
+    counts = np.maximum(counts, 1)
     noise = np.ones(len(counts))
     recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], parameterization.names, _RANK_TOLERANCE)
     unexcited: list[int] = []
     if len(recorded.names) < len(base.names):
         unexcited = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
-    freedom = 1.0 - len(base.names) / counts.sum()
+    freedom = 1.0 - len(base.names) / factors.counts.sum()
     floor = _MIN_NOISE * np.sqrt(factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts) + _TINY
     x = np.zeros(len(parameterization.names))
     for _ in range(_ITERATIONS):
@@ -231,7 +240,9 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
     variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(factors, base, noise, np.diag(covariance))
     deviations = np.sqrt(variances + _modelling_error(parameterization, samples, base, x, noise) ** 2)
     unseen = tuple(parameterization.names[k] for k in unexcited)
-    return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen)
+    turned = parameterization.moves[:, moves].any(axis=1)
+    still = tuple(np.array(parameterization.model.moving_joints)[~turned].tolist())
+    return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen, still)
 
 
 def _variance_factor(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:

@@ -28,9 +28,9 @@ _MAX_HOLE = 5.0  # sampling periods without a message that are interpolated
 _STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)  # first derivative, error (w dt)^4 / 30
 _REACH = len(_STENCIL) // 2
 _LOCKED = 100_000_000  # ns without effort and motion, from which on brakes hold the robot
-_STANDSTILL = 1e-3  # rad or m that a joint may move meanwhile
 _RESTART = 1_000_000_000  # ns; a larger step backwards is a clock that was reset, not messages out of order
 _PAUSE = 60_000_000_000  # ns that replace such a step
+_STANDSTILL = 1e-3  # rad or m that a joint at rest may move
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,16 @@ class RecordedMotion:
     qdd: Array
     tau: Array
     smoothing: Smoothing = Smoothing(0.0)
+
+    @property
+    def step(self) -> float:
+        """Time between samples in periods of the filter's cutoff; 0 without a filter."""
+        return (self.smoothing.cutoff or 0.0) * float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
+
+    @property
+    def still(self) -> NDArray[np.bool_]:
+        """True (n,) for joints that do not move."""
+        return np.asarray(np.ptp(self.q, axis=0) < _STANDSTILL)
 
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
         """Return the samples selected by a slice, a mask (m,) or an array of indices."""

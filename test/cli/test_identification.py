@@ -131,6 +131,22 @@ def test_effort_of_a_command_topic_is_commanded(tmp_path: Path, capsys: pytest.C
     assert "RMS of commanded inertia" in " ".join(capsys.readouterr().out.split())
 
 
+def test_joints_without_motion_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    t = 0.02 * np.arange(500)
+    q, qd = (np.column_stack(values) for values in ((t, 0.0 * t), (1.0 + 0.0 * t, 0.0 * t)))
+    bag = write_bag(
+        tmp_path / "bag",
+        ("joint1", "joint2"),
+        10**18 + 20_000_000 * np.arange(500),
+        q,
+        qd,
+        np.sin(q + t[:, np.newaxis]),
+    )
+    run("torque", bag, "--robot", "planar_2r")
+    reported = capsys.readouterr().out
+    assert "note: joint1 moves in one direction only" in reported and "note: joint2 does not move" in reported
+
+
 # --- identify
 
 
@@ -150,6 +166,7 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "identified from the first 67 % of" in reported and "condition number" in reported
     assert "link1.izz + 0.16 link2.mass" in reported and "held out: the last 33 % of each bag" in reported
     assert all(path.read_bytes() == content for path, content in before.items())
+    assert "# std. dev.: viscous" in output.read_text()
     assert output.read_text().startswith("# Made by robot_dynamics identify.\n# identified from the first 67 % of")
     found = RobotModel.from_urdf_file(SCARA, dynamics=output)
     other = fourier(actual, 10.0, 50.0, 5)

@@ -152,11 +152,32 @@ def test_unexcited_parameters_keep_prior_values(load_robot: Callable[..., RobotM
     )
 
 
+def test_joint_without_motion_keeps_its_friction(load_robot: Callable[..., RobotModel], tmp_path: Path) -> None:
+    """Whatever its effort and noise; a direction without motion gets the Coulomb friction of the other."""
+    model = load_robot("planar_2r")
+    motion = motion_of(model, 8, 300, np.zeros(2))
+    still = np.array([0.0, 0.4]) + np.random.default_rng(0).uniform(-1e-5, 1e-5, motion.q.shape)
+    q, qd, qdd = motion.q * [1.0, 0.0] + still, np.abs(motion.qd) * [1.0, 0.0], motion.qdd * [1.0, 0.0]
+    tau = model.inverse_dynamics(q, qd, qdd) + 0.3 * qd + [0.2, 50.0]
+    result = identify(model, [replace(motion, q=q, qd=qd + still - [0.0, 0.4], qdd=qdd, tau=tau)])
+    assert result.estimate.still == ("joint2",)
+    document = dynamics_document(result, {"joints": {"joint2": {"viscous": 0.7}}})
+    assert document["joints"]["joint2"] == {"viscous": 0.7}
+    file = tmp_path / "dynamics.yaml"
+    write_dynamics_file(file, document, [], joint_comments={"joint1": "not excited: coulomb_negative"})
+    assert "}  # not excited" in file.read_text()
+    found = RobotModel.from_urdf_file(robot_urdf("planar_2r"), dynamics=file)
+    np.testing.assert_allclose(found.friction_parameters[:, :3], [[0.3, 0.2, 0.2], [0.7, 0.0, 0.0]], atol=1e-3)
+    assert np.linalg.eigvalsh(found.mass_matrix(np.zeros(2))).min() > 0.0
+
+
 def test_insufficient_recordings_are_refused(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("planar_2r")
     motion = motion_of(model, 7, 300, np.zeros(2))
+    reversing = replace(motion, qd=np.abs(motion.qd), smoothing=Smoothing(10.0))
+    reversing.qd[::5, 1] *= -1.0
     with pytest.raises(BagError, match="joint2 never moves in one direction"):
-        identify(model, [replace(motion, qd=np.abs(motion.qd) * [1.0, 0.0])])
+        identify(model, [reversing])
     with pytest.raises(BagError, match="12 torques .* 7 base parameters"):
         identify(model, [motion.part(slice(6))], "none")
 

@@ -47,7 +47,8 @@ def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
 def _trajectory(message: Any) -> TrajectoryPoints:
     if not isinstance(message, dict) or not all(isinstance(message.get(k), list) for k in ("joint_names", "points")):
         raise TrajectoryError(
-            "no lists joint_names and points. Cure: write a JointTrajectory as `ros2 topic echo --full-length` shows it"
+            "no lists joint_names and points. Cure: write a JointTrajectory as `ros2 topic echo --full-length` shows "
+            "it; give a parameter file, as robot_dynamics excite writes it, with --config"
         )
     names = message["joint_names"]
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):

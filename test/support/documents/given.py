@@ -1,14 +1,18 @@
 """Prerequisites of a page: files that its reader has, and names that it has defined."""
 
+import shutil
 from typing import Any
 
 from robot_dynamics_ros.cli.main import main
+from robot_dynamics_ros.resources import robot_urdf
 from support.mechanisms import four_bar
 
 
 def prepare(page: str) -> dict[str, Any]:
     """Fill the working directory for a page; return the names that it defines."""
-    if page == "docs/test_from_a_bag.md":
+    if page == "README.md":
+        shutil.copy(robot_urdf("ur5e"), "my.urdf")
+    elif page == "docs/test_from_a_bag.md":
         _run("simulate", "panda", "--duration", "8", "-o", "BAG")
         _run("replay", "BAG", "-o", "golden")
     elif page == "docs/report.md":
