@@ -207,8 +207,9 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         driving = power < -_DRIVING * np.abs(motion.qd * torque).sum(axis=0)
         if not listed.any() or (matters & driving).any():
             return None
-        missing = not known[:, listed].any()
-        cause = "the model has no friction where the robot has" if missing else "friction differs: add to the model's"
+        cause = "friction differs: add to the model's values"
+        if not known[:, listed].any():
+            cause = "the model has no friction where the robot has"
         units = "Nm s/rad and Nm" + (", or N s/m and N" if model.prismatic_joints else "")
         each = "; ".join(
             f"{name} viscous {viscous[j]:.2g}, Coulomb {forwards[j]:.2g} forwards and {backwards[j]:.2g} backwards"

@@ -309,8 +309,7 @@ def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence
 
 def _add_torque(page: _Page, recording: Recording) -> None:
     analysis = recording.analysis
-    heads = ["joint", "unit"]
-    heads += [f"{source}, {value}" for source in ("commanded", "measured") for value in ("RMS", "largest")]
+    heads = ["joint", "unit", "commanded, RMS", "commanded, largest", "measured, RMS", "measured, largest"]
     heads += ["limit", "largest / limit", "residual, RMS", "RMS allowed", "bias", "explained"]
     columns = zip(heads, *torque_rows(recording), strict=True)
     kept_heads, *rows = zip(*(column for column in columns if set(column[1:]) != {_NONE}), strict=True)
