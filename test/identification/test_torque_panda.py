@@ -155,7 +155,7 @@ def test_identified_model_has_smaller_holdout_error(
     assert np.count_nonzero(after < before) >= 6
     assert np.linalg.norm(after) < 0.7 * np.linalg.norm(before)
     if cutoff is None:
-        np.testing.assert_allclose(after, documented(f"identified (`{option}`)"), atol=2e-3)
+        np.testing.assert_allclose(after, documented(f"identified (`{option}`)"), atol=5e-3)
         assert f" {len(result.estimate.values)} base parameters" in BENCHMARKS
         gravity = [re.match(r"panda_link\d\.mc", name) is not None for name in result.estimate.base.names]
         values, deviations = result.estimate.values[gravity], result.estimate.deviations[gravity]
