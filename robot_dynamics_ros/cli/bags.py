@@ -178,8 +178,10 @@ def run_report(arguments: argparse.Namespace) -> None:
             raise
         reason = str(error)
     recording = read_recording(arguments.bag, topic, model=model, rename=dict(arguments.rename), no_model=reason)
-    write_report(recording, arguments.output, overwrite=arguments.overwrite)
+    statements = write_report(recording, arguments.output, overwrite=arguments.overwrite)
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
+    for statement in statements:
+        print(f"  {statement.title.rstrip('.:')}")
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:

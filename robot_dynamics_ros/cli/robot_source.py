@@ -25,6 +25,7 @@ from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
 from robot_dynamics_ros.launching import SUFFIX, expand_xacro
+from robot_dynamics_ros.messages.joint_state import renaming
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.resources import (
@@ -318,6 +319,19 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
     return RobotSource(f"{bag}: robot_description", description, dynamics)
 
 
+def _fitting_rename(names: Sequence[str], joints: Sequence[str]) -> str:
+    """Return the argument of --rename that replaces one prefix of the recorded ``names`` and yields all ``joints``.
+
+    Return "OLD=NEW" if there is none.
+    """
+    for name in names:
+        tail = os.path.commonprefix([name[::-1], joints[0][::-1]])[::-1].lstrip("_/")
+        old, new = name.removesuffix(tail), joints[0].removesuffix(tail)
+        if tail and old and set(joints) <= set(map(renaming({old: new}), names)):
+            return f"{old}={new}"
+    return "OLD=NEW"
+
+
 def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | None = None) -> RobotModel:
     """Return the model of those joints of a robot that the bag's joint states contain, after --rename.
 
@@ -333,7 +347,7 @@ def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | N
     if not recorded:
         raise RobotDynamicsError(
             f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(names)}. "
-            "Cure: give --rename OLD=NEW, or another --robot"
+            f"Cure: give --rename {_fitting_rename(names, joints)}, or another --robot"
         )
     if arguments.robot is None:
         print(f"note: robot: {source}", file=sys.stderr)
