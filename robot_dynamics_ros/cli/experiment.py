@@ -250,7 +250,8 @@ def _motion(
         return points, tuple(positions.values())
     fit = arguments.duration is not None
     names = trajectory.JOINTS.read(motion_values) or model.joint_names
-    given = motion_values(trajectory.CENTER.name) is not trajectory.CENTER.default
+    sine = (trajectory.CENTER, trajectory.AMPLITUDE, trajectory.FREQUENCY)
+    given = any(motion_values(parameter.name) is not parameter.default for parameter in sine)
     if kind == _DEFAULT_KIND and names == model.joint_names and not given:
         start = start if initial else default_start(model)
         motion_values, fit = overridden(motion_values, default_motion(model, start)), True
