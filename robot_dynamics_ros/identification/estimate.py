@@ -414,9 +414,10 @@ def write_dynamics_file(
     comments: Sequence[str],
     *,
     joint_comments: Mapping[str, str] = MappingProxyType({}),
+    footer: Sequence[str] = (),
     overwrite: bool = False,
 ) -> None:
-    """Write ``document`` as a dynamics file (YAML), with one comment line for each string in ``comments``.
+    """Write ``document`` as a dynamics file (YAML) between the lines of comment ``comments`` and ``footer``.
 
     ``joint_comments`` are written behind the entries of joints, by name. Raises RobotDynamicsError if the file cannot
     be written, or if it exists and ``overwrite`` is False.
@@ -430,6 +431,7 @@ def write_dynamics_file(
         for name, entry in value.items():
             note = joint_comments.get(name) if key == "joints" else None
             text += f"  {_flow(name)}: {_flow(entry)}" + (f"  # {note}\n" if note else "\n")
+    text += "".join(f"# {line}\n" for line in footer)
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as file:
             file.write(text)
