@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
+import re
 import shlex
 import warnings
 from collections.abc import Sequence
@@ -235,16 +237,15 @@ def _torque_command(arguments: argparse.Namespace, bag: Path, dynamics: str | No
     options = {
         "--robot": [arguments.robot],
         "--dynamics": [dynamics],
-        "--rename": map("=".join, arguments.rename),
+        "--rename": ["=".join(names) for names in arguments.rename],
         "--topic": [arguments.topic],
-        "--xacro-arg": map(":=".join, arguments.xacro_arg),
+        "--xacro-arg": [":=".join(values) for values in arguments.xacro_arg],
         "--cutoff": [arguments.cutoff],
         "--effort-delay": [arguments.effort_delay or None],
         "--drive-gains": [f"{joint}={gain:g}".removeprefix("=") for joint, gain in arguments.drive_gains],
     }
-    given = {option: [str(value) for value in values if value is not None] for option, values in options.items()}
-    words = [word for option, values in given.items() if values for word in (option, *values)]
-    return shlex.join(["robot_dynamics", "torque", str(bag), *words])
+    words = [[option, *map(str, values)] for option, values in options.items() if values not in ([], [None])]
+    return shlex.join(["robot_dynamics", "torque", str(bag), *itertools.chain(*words)])
 
 
 def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:
@@ -335,6 +336,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
     # Long recordings: only one unfiltered series is in memory at a time.
     used = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
     tested = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.test]
+    payload = _payload_notes(model, used[0])
     test_data = ", ".join(str(bag) for bag in arguments.test)
     if not tested and arguments.holdout > 0.0:
         ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in used]
@@ -343,18 +345,17 @@ def run_identify(arguments: argparse.Namespace) -> None:
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
     source = recorded_robot(arguments, first)
-    notes, deviations = _notes(identification, used), _deviations(identification)
+    notes = [*payload, *_notes(identification, used)]
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
+    deviations = _deviations(identification)
     write_dynamics_file(
         arguments.output,
         document,
-        _comments(identification, [*_report(arguments, identification, used), *notes]),
+        "\n".join([*_report(arguments, identification, used), *notes]).splitlines(),
         joint_comments={
-            joint: "std. dev.: " + ", ".join(f"{kind} {deviation:.2g}" for kind, deviation in row.items())
-            for joint, row in deviations.items()
-            if row
+            joint: f"std. dev.: {', '.join(map(' '.join, row.items()))}" for joint, row in deviations.items() if row
         },
-        footer=_parameter_table(identification).splitlines(),
+        footer=_parameter_table(identification),
         overwrite=arguments.overwrite,
     )
     if tested:
@@ -368,12 +369,10 @@ def run_identify(arguments: argparse.Namespace) -> None:
         without = "" if arguments.friction == "none" else ", without rest and reversals, where friction is undetermined"
         print(wrapped(f"held out: {test_data}, {len(motion.time)} samples{without}"))
         analyses = analyse_torque(model, motion), analyse_torque(identified, motion)
-        print(_holdout_table(*analyses, np.concatenate(determined)))
-    else:
-        print("held out: nothing; the result is not tested")
+        print(_holdout_table(*analyses, np.concatenate(determined)), end="\n\n")
     shares = identification.estimate.deviations / np.abs(identification.estimate.values)
     print(
-        f"\n{np.count_nonzero(shares < _DETERMINED)} of {len(shares)} base parameters are determined better than "
+        f"{np.count_nonzero(shares < _DETERMINED)} of {len(shares)} base parameters are determined better than "
         f"{100 * _DETERMINED:.0f} %; the other inertias keep mostly the prior's values\n"
     )
     print("\n".join([*_friction_table(deviations, document["joints"]), *notes]))
@@ -392,19 +391,34 @@ def _report(arguments: argparse.Namespace, identification: Identification, used:
     estimate = identification.estimate
     share = "" if arguments.test or arguments.holdout == 0.0 else f"the first {100 * (1 - arguments.holdout):.0f} % of "
     lines = [
+        "Made by robot_dynamics identify.",
         f"identified from {share}{', '.join(str(bag) for bag in arguments.bags)}",
         f"filter: {used[0].smoothing}",
         f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
         f"{estimate.condition:.3g}; friction: {arguments.friction}",
         f"physically consistent inertias: the residual is {100 * identification.loss:.1f} % larger than that of "
         f"unconstrained least squares; weight of the prior model {identification.weight:g}",
+        "Links that are fixed to another link are merged into it: they have mass 0 here.",
+        "Behind each joint: standard deviations of the unconstrained estimates. At the end: all base parameters.",
     ]
     return [wrapped(line) for line in lines]
 
 
+def _payload_notes(model: RobotModel, motion: RecordedMotion) -> list[str]:
+    """Return a note on the model's payload if there is one, and hints that contradict it."""
+    if model.payload_link is None:
+        return []
+    known = f"the payload on {model.payload_link} is assumed known: it remains in the file, and the link excludes it"
+    contradictions = [hint for hint in hints(model, analyse_torque(model, motion)) if "payload" in hint]
+    return [
+        wrapped(f"note: {known}"),
+        *(wrapped(f"warning: contradicts the payload: {hint}") for hint in contradictions),
+    ]
+
+
 def _notes(identification: Identification, used: Sequence[RecordedMotion]) -> list[str]:
     """Return warnings and notes on data and estimate, a paragraph each."""
-    estimate, model, lines = identification.estimate, identification.parameterization.model, []
+    estimate, lines = identification.estimate, []
     residual = (1.0 + identification.loss) * estimate.noise
     large = residual > _SMALL_RESIDUAL * root_mean_square(np.concatenate([motion.tau for motion in used]))
     if identification.loss > _LARGE_LOSS and large.any():
@@ -412,82 +426,55 @@ def _notes(identification: Identification, used: Sequence[RecordedMotion]) -> li
     if estimate.still:
         lines.append(
             f"note: {', '.join(estimate.still)} does not move. Its effort is not used, its friction in the file is the "
-            "prior model's, and the links before and after it are identified as one body. To identify them, record a "
-            "motion of all joints"
+            "prior model's, and the links at it are identified as one body. Cure: record a motion of all joints"
         )
     if unseen := [name for name in estimate.unseen if name.rpartition(".")[0] not in estimate.still]:
         lines.append(
             f"note: the motion does not excite {', '.join(unseen)}: these have the values of the prior model, a "
             "direction of Coulomb friction that of the other direction"
         )
-    if model.payload_link is not None:
+    if names := list(itertools.compress(estimate.base.names, identification.impossible)):
+        short = ", ".join(re.sub(r" \+ .*", " + ...", name) for name in names)
         lines.append(
-            f"note: the payload on {model.payload_link} is assumed known: the file keeps it, the link excludes it"
-        )
-        found = hints(model, analyse_torque(model, used[0]))
-        lines += [f"warning: payload assumed known, but {hint}" for hint in found if "payload" in hint]
-    columns = zip(estimate.base.names, estimate.values, estimate.deviations, identification.impossible, strict=True)
-    if impossible := [
-        f"{name.split(' ')[0]}{' + ...' if ' ' in name else ''} {value:.2g} ({deviation:.2g})"
-        for name, value, deviation, wrong in columns
-        if wrong
-    ]:
-        lines.append(
-            "warning: estimates below 0, which no robot can have, and their standard deviations: "
-            f"{', '.join(impossible)}. The file has positive values. Those within 3 standard deviations are determined "
-            "weakly. Cure: record a motion of robot_dynamics excite; for the others, robot_dynamics torque for causes"
+            f"warning: determined weakly: {short}. The estimates are negative, which no robot can have; the file has "
+            "positive values. Cure: record a motion of robot_dynamics excite; if the standard deviations at the end of "
+            "the file are much smaller than the estimates, run robot_dynamics torque for causes"
         )
     return [wrapped(line) for line in lines]
 
 
-def _comments(identification: Identification, report: Sequence[str]) -> list[str]:
-    estimate = identification.estimate
-    residual = zip(identification.parameterization.model.joint_names, estimate.noise, strict=True)
-    residuals = ", ".join(f"{name} {value:.3g}" for name, value in residual if name not in estimate.still)
-    lines = [
-        "Made by robot_dynamics identify.",
-        *report,
-        wrapped(f"RMS residual of the base parameters in N m or N: {residuals}"),
-        "Links that are fixed to another link are merged into it: they have mass 0 here.",
-        "Behind each joint: standard deviations of the unconstrained estimates. At the end: all base parameters.",
-    ]
-    return "\n".join(lines).splitlines()
-
-
-def _deviations(identification: Identification) -> dict[str, dict[str, float]]:
+def _deviations(identification: Identification) -> dict[str, dict[str, str]]:
     """Return standard deviations of friction and rotors by joint and key in the dynamics file."""
-    base = identification.estimate.base.names
-    names = [name.replace(" rotor.inertia", ".rotor_inertia") for name in base]
-    known = dict(zip(names, identification.estimate.deviations.tolist(), strict=True))
+    base, model = identification.estimate.base, identification.parameterization.model
+    names = [name.replace(" rotor.inertia", ".rotor_inertia") for name in base.names]
+    known = {
+        name: f"{deviation:.2g}" for name, deviation in zip(names, identification.estimate.deviations, strict=True)
+    }
     return {
-        joint: {kind: known[f"{joint}.{kind}"] for kind in _JOINT_KEYS if f"{joint}.{kind}" in known}
-        for joint in identification.parameterization.model.moving_joints
+        joint: {key: known[f"{joint}.{key}"] for key in _JOINT_KEYS if f"{joint}.{key}" in known}
+        for joint in model.moving_joints
     }
 
 
-def _friction_table(deviations: dict[str, dict[str, float]], joints: dict[str, Any]) -> list[str]:
+def _friction_table(deviations: dict[str, dict[str, str]], joints: dict[str, Any]) -> list[str]:
     """Return a table of the identified friction and rotors of ``joints`` in the file; nothing if there are none."""
-    kinds = [kind for kind in _JOINT_KEYS if any(kind in row for row in deviations.values())]
+    keys = [key for key in _JOINT_KEYS if any(key in row for row in deviations.values())]
     rows = []
     for joint, known in deviations.items():
         values = joints[joint] | {"sigmoid": joints[joint].get("sigmoid", {}).get("amplitude")}
-        spreads = [f" ({known[kind]:.2g})" if kind in known else "" for kind in kinds]
-        cells = [f"{values[k]:.3g}{spread}" if values.get(k) else "-" for k, spread in zip(kinds, spreads, strict=True)]
-        rows.append([joint, *cells])
+        rows.append([joint, *(f"{values.get(key) or 0.0:.3g} ({known.get(key, '-')})" for key in keys)])
     title = "friction and rotors in the file (SI units), standard deviations in parentheses"
-    return [title, table(["", *kinds], rows), ""] if kinds else []
+    return [title, table(["", *keys], rows), ""] if keys else []
 
 
-def _parameter_table(identification: Identification) -> str:
+def _parameter_table(identification: Identification) -> list[str]:
     """Return a table with a row for each base parameter: estimate, standard deviation, value in the file."""
     estimate = identification.estimate
-    rows = [f"{'estimate':>11}{'std. dev.':>11}{'%':>8}{'in the file':>13}  base parameter (SI units)"]
+    rows = [f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"]
     columns = (estimate.values, estimate.deviations, identification.base_values, estimate.base.names)
     for value, deviation, consistent, name in zip(*columns, strict=True):
-        share = min(100 * deviation / abs(value), 1000.0) if value else 1000.0
-        percent = f"{share:.2g}" if share < 99.5 else f"{share:.0f}" if share < 999.5 else ">999"
-        rows.append(f"{value:>11.4g}{deviation:>11.2g}{percent:>8}{consistent:>13.4g}  {name}")
-    return "\n".join(rows)
+        rows.append(f"{value:>11.4g}{deviation:>11.2g}{consistent:>13.4g}  {name}")
+    return rows
 
 
 def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis, used: NDArray[np.bool_]) -> str:
@@ -509,11 +496,6 @@ def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis, used: NDArray[
     conclusion = f"the error is smaller in {count - len(worse)} of {count} joints"
     lines.append(wrapped(conclusion + (f", not in {', '.join(worse)}" if worse else "")))
     if len(worse) > count - len(worse):
-        lines.append(
-            wrapped(
-                "hint: the prior model predicts these samples better. If its friction is right, as in a simulation "
-                "of it, give --friction keep; else record a longer motion that moves all joints fast and slowly, far "
-                "and in all directions"
-            )
-        )
+        hint = "hint: if the prior's friction is right, as in a simulation of it, give --friction keep; else record a "
+        lines.append(wrapped(hint + "longer motion that moves all joints fast and slowly, far and in all directions"))
     return "\n".join(lines)
