@@ -228,8 +228,8 @@ def _use_example(arguments: argparse.Namespace) -> None:
     if arguments.robot is None:
         arguments.robot = "panda"
         arguments.dynamics = arguments.dynamics or "panda_hand"
-    command = _torque_command(arguments, arguments.bag, arguments.dynamics)
-    print(f"example: a recording of a real Panda. The same command:\n{command}\n")
+    print("example: a recording of a real Panda. The same command:")
+    print(_torque_command(arguments, arguments.bag, arguments.dynamics), end="\n\n")
 
 
 def _torque_command(arguments: argparse.Namespace, bag: Path, dynamics: str | None) -> str:
@@ -334,9 +334,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
     first = arguments.bags[0]
     model = load_robot(arguments, first)
     # Long recordings: only one unfiltered series is in memory at a time.
-    used = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
+    recorded = used = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
     tested = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.test]
-    payload = _payload_notes(model, used[0])
     test_data = ", ".join(str(bag) for bag in arguments.test)
     if not tested and arguments.holdout > 0.0:
         ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in used]
@@ -345,9 +344,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
     source = recorded_robot(arguments, first)
-    notes = [*payload, *_notes(identification, used)]
+    notes, deviations = _notes(identification, recorded), _deviations(identification)
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
-    deviations = _deviations(identification)
     write_dynamics_file(
         arguments.output,
         document,
@@ -375,7 +373,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
         f"{np.count_nonzero(shares < _DETERMINED)} of {len(shares)} base parameters are determined better than "
         f"{100 * _DETERMINED:.0f} %; the other inertias keep mostly the prior's values\n"
     )
-    print("\n".join([*_friction_table(deviations, document["joints"]), *notes]))
+    print("\n".join([*_friction_table(deviations, document["joints"]), *notes]).rstrip())
     print(f"\ndynamics file: {arguments.output} (comments: method, all base parameters)")
     print(f"next: {_torque_command(arguments, [*arguments.test, first][0], str(arguments.output))}")
 
@@ -404,23 +402,11 @@ def _report(arguments: argparse.Namespace, identification: Identification, used:
     return [wrapped(line) for line in lines]
 
 
-def _payload_notes(model: RobotModel, motion: RecordedMotion) -> list[str]:
-    """Return a note on the model's payload if there is one, and hints that contradict it."""
-    if model.payload_link is None:
-        return []
-    known = f"the payload on {model.payload_link} is assumed known: it remains in the file, and the link excludes it"
-    contradictions = [hint for hint in hints(model, analyse_torque(model, motion)) if "payload" in hint]
-    return [
-        wrapped(f"note: {known}"),
-        *(wrapped(f"warning: contradicts the payload: {hint}") for hint in contradictions),
-    ]
-
-
-def _notes(identification: Identification, used: Sequence[RecordedMotion]) -> list[str]:
+def _notes(identification: Identification, recorded: Sequence[RecordedMotion]) -> list[str]:
     """Return warnings and notes on data and estimate, a paragraph each."""
-    estimate, lines = identification.estimate, []
+    estimate, model, lines = identification.estimate, identification.parameterization.model, []
     residual = (1.0 + identification.loss) * estimate.noise
-    large = residual > _SMALL_RESIDUAL * root_mean_square(np.concatenate([motion.tau for motion in used]))
+    large = residual > _SMALL_RESIDUAL * root_mean_square(np.concatenate([motion.tau for motion in recorded]))
     if identification.loss > _LARGE_LOSS and large.any():
         lines.append("hint: no physical robot produces these torques; run robot_dynamics torque for probable causes")
     if estimate.still:
@@ -433,6 +419,10 @@ def _notes(identification: Identification, used: Sequence[RecordedMotion]) -> li
             f"note: the motion does not excite {', '.join(unseen)}: these have the values of the prior model, a "
             "direction of Coulomb friction that of the other direction"
         )
+    if model.payload_link is not None:
+        lines.append(f"note: the payload on {model.payload_link} is assumed known: it remains in the file")
+        causes = hints(model, analyse_torque(model, recorded[0]))
+        lines += [f"warning: the data contradict the payload: {cause}" for cause in causes if "payload" in cause]
     if names := list(itertools.compress(estimate.base.names, identification.impossible)):
         short = ", ".join(re.sub(r" \+ .*", " + ...", name) for name in names)
         lines.append(
@@ -445,14 +435,12 @@ def _notes(identification: Identification, used: Sequence[RecordedMotion]) -> li
 
 def _deviations(identification: Identification) -> dict[str, dict[str, str]]:
     """Return standard deviations of friction and rotors by joint and key in the dynamics file."""
-    base, model = identification.estimate.base, identification.parameterization.model
-    names = [name.replace(" rotor.inertia", ".rotor_inertia") for name in base.names]
-    known = {
-        name: f"{deviation:.2g}" for name, deviation in zip(names, identification.estimate.deviations, strict=True)
-    }
+    estimate = identification.estimate
+    pairs = zip(estimate.base.names, estimate.deviations, strict=True)
+    known = {name.replace(" rotor.inertia", ".rotor_inertia"): f"{deviation:.2g}" for name, deviation in pairs}
     return {
         joint: {key: known[f"{joint}.{key}"] for key in _JOINT_KEYS if f"{joint}.{key}" in known}
-        for joint in model.moving_joints
+        for joint in identification.parameterization.model.moving_joints
     }
 
 
@@ -462,26 +450,20 @@ def _friction_table(deviations: dict[str, dict[str, str]], joints: dict[str, Any
     rows = []
     for joint, known in deviations.items():
         values = joints[joint] | {"sigmoid": joints[joint].get("sigmoid", {}).get("amplitude")}
-        rows.append([joint, *(f"{values.get(key) or 0.0:.3g} ({known.get(key, '-')})" for key in keys)])
-    title = "friction and rotors in the file (SI units), standard deviations in parentheses"
-    return [title, table(["", *keys], rows), ""] if keys else []
+        rows.append([joint, *(f"{values[k]:.3g} ({known.get(k, '-')})" if values.get(k) else "-" for k in keys)])
+    return ["friction and rotors in the file (SI units; std. dev.)", table(["", *keys], rows), ""] if keys else []
 
 
 def _parameter_table(identification: Identification) -> list[str]:
     """Return a table with a row for each base parameter: estimate, standard deviation, value in the file."""
     estimate = identification.estimate
-    rows = [f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"]
-    columns = (estimate.values, estimate.deviations, identification.base_values, estimate.base.names)
-    for value, deviation, consistent, name in zip(*columns, strict=True):
-        rows.append(f"{value:>11.4g}{deviation:>11.2g}{consistent:>13.4g}  {name}")
-    return rows
+    header = f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"
+    row = "{:>11.4g}{:>11.2g}{:>13.4g}  {}".format
+    return [header, *map(row, estimate.values, estimate.deviations, identification.base_values, estimate.base.names)]
 
 
 def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis, used: NDArray[np.bool_]) -> str:
-    """Return a table of RMS effort and error (Nm or N; % of the effort) of each joint, and its conclusion.
-
-    The samples are those that are True in ``used`` (m, n).
-    """
+    """Return a table of each joint's RMS effort and errors (Nm or N; %) over samples ``used`` (m, n), and a verdict."""
     rows, worse, count = [], list[str](), 0
     efforts = (before.motion.tau, before.residual, after.residual)
     for j, name in enumerate(before.motion.joint_names):
@@ -493,8 +475,8 @@ def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis, used: NDArray[
         rows.append([name, f"{size:.3f}", f"{old:.3f}", shares[0], f"{new:.3f}", shares[1]])
         worse, count = worse + [name] * (new >= old), count + 1
     lines = [table(["RMS of", "measured", "error before", "", "now", ""], rows)]
-    conclusion = f"the error is smaller in {count - len(worse)} of {count} joints"
-    lines.append(wrapped(conclusion + (f", not in {', '.join(worse)}" if worse else "")))
+    exceptions = f", not in {', '.join(worse)}" if worse else ""
+    lines.append(wrapped(f"the error is smaller in {count - len(worse)} of {count} joints{exceptions}"))
     if len(worse) > count - len(worse):
         hint = "hint: if the prior's friction is right, as in a simulation of it, give --friction keep; else record a "
         lines.append(wrapped(hint + "longer motion that moves all joints fast and slowly, far and in all directions"))

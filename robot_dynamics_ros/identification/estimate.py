@@ -431,10 +431,9 @@ def write_dynamics_file(
         for name, entry in value.items():
             note = joint_comments.get(name) if key == "joints" else None
             text += f"  {_flow(name)}: {_flow(entry)}" + (f"  # {note}\n" if note else "\n")
-    text += "".join(f"# {line}\n" for line in footer)
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as file:
-            file.write(text)
+            file.write(text + "".join(f"# {line}\n" for line in footer))
     except OSError as error:
         raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with --output") from None
 
