@@ -368,9 +368,9 @@ def run_identify(arguments: argparse.Namespace) -> None:
         print(wrapped(f"held out: {test_data}, {len(motion.time)} samples{without}"))
         analyses = analyse_torque(model, motion), analyse_torque(identified, motion)
         print(_holdout_table(*analyses, np.concatenate(determined)), end="\n\n")
-    shares = identification.estimate.deviations / np.abs(identification.estimate.values)
+    precise = identification.estimate.deviations < _DETERMINED * np.abs(identification.estimate.values)
     print(
-        f"{np.count_nonzero(shares < _DETERMINED)} of {len(shares)} base parameters are determined better than "
+        f"{np.count_nonzero(precise)} of {len(precise)} base parameters are determined better than "
         f"{100 * _DETERMINED:.0f} %; the other inertias keep mostly the prior's values\n"
     )
     print("\n".join([*_friction_table(deviations, document["joints"]), *notes]).rstrip())
@@ -449,7 +449,7 @@ def _friction_table(deviations: dict[str, dict[str, str]], joints: dict[str, Any
     keys = [key for key in _JOINT_KEYS if any(key in row for row in deviations.values())]
     rows = []
     for joint, known in deviations.items():
-        values = joints[joint] | {"sigmoid": joints[joint].get("sigmoid", {}).get("amplitude")}
+        values = joints[joint] | {"sigmoid": (joints[joint].get("sigmoid") or {}).get("amplitude")}
         rows.append([joint, *(f"{values[k]:.3g} ({known.get(k, '-')})" if values.get(k) else "-" for k in keys)])
     return ["friction and rotors in the file (SI units; std. dev.)", table(["", *keys], rows), ""] if keys else []
 

@@ -198,3 +198,12 @@ def test_another_bag_tests_the_result(tmp_path: Path, capsys: pytest.CaptureFixt
     assert all(float(row[2]) > 0.0 for row in rows)
     with pytest.raises(SystemExit):
         run(*line, "--test", bags[1], "--holdout", 0.2)
+
+
+def test_a_payload_that_the_robot_lacks_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The recorded Panda has no hand."""
+    bag = ROOT / "recordings" / "panda_exciting_trajectory.mcap"
+    line = ("identify", bag, "--rename", "fer_=panda_", "--robot", "panda")
+    for dynamics, reported in (("panda_hand", True), ("panda", False)):
+        run(*line, "--dynamics", dynamics, "-o", tmp_path / f"{dynamics}.yaml")
+        assert ("warning: the data contradict the payload" in capsys.readouterr().out) == reported
