@@ -20,7 +20,7 @@ _started: list[Future[object]] = []
 
 
 def run_in_background(work: Callable[[], object]) -> Future[object]:
-    """Run ``work`` in a new thread and return its future.
+    """Run ``work`` in a new thread and return its future, which has its result or exception.
 
     A process that can end before the work is done must end with ``exit_process``.
     """
@@ -32,7 +32,7 @@ def run_in_background(work: Callable[[], object]) -> Future[object]:
 
 @contextmanager
 def wait_explained(reason: str, after: float = 2.0) -> Iterator[None]:
-    """Print ``reason`` on stderr if the context takes longer than ``after`` seconds."""
+    """Print ``reason`` on stderr if the body of this context manager takes longer than ``after`` (s)."""
     timer = threading.Timer(after, print, (reason,), {"file": sys.stderr, "flush": True})
     timer.daemon = True
     timer.start()
@@ -45,8 +45,8 @@ def wait_explained(reason: str, after: float = 2.0) -> Iterator[None]:
 def exit_process(code: int) -> NoReturn:
     """End the process with exit code ``code``, without waiting for background work.
 
-    If background work is unfinished, output streams are flushed and the process ends at once. Otherwise it exits in the
-    ordinary way.
+    If work of ``run_in_background`` is unfinished, output streams are flushed and the process ends at once, without
+    exit handlers. Otherwise SystemExit is raised.
     """
     if not all(future.done() for future in _started):
         sys.stdout.flush()

@@ -28,7 +28,7 @@ class RobotModelError(RobotDynamicsError):
 
 
 class TrajectoryError(RobotDynamicsError):
-    """Trajectory that cannot be executed."""
+    """Trajectory that cannot be executed: its points, joints or times are invalid, or violate limits."""
 
 
 class JointNamesError(TrajectoryError):
@@ -40,7 +40,7 @@ class TrajectoryOverError(TrajectoryError):
 
 
 class BagError(RobotDynamicsError):
-    """Bag that cannot be read or written."""
+    """Bag that cannot be read, written or compared, or that lacks the content requested."""
 
 
 class RobotModelWarning(UserWarning):
@@ -52,5 +52,8 @@ class BagWarning(UserWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?", the end of a cure, with the most similar known name; empty if none is similar."""
+    """Return "; did you mean NAME?", the end of a cure, with the name of ``known`` most similar to ``name``.
+
+    The text is empty if none is similar.
+    """
     return "".join(f"; did you mean {close}?" for close in get_close_matches(name, list(known), n=1))

@@ -1,6 +1,7 @@
 """Former names of public modules and attributes, kept for one release.
 
-Importing a module by a former name imports its successor and issues a DeprecationWarning.
+Importing a module by a former name imports its successor and issues a DeprecationWarning. Module-level ``__getattr__``
+functions call ``former_name``; classes assign ``former_attribute`` to the former name.
 """
 
 from __future__ import annotations
@@ -78,14 +79,15 @@ class _Former(MetaPathFinder, Loader):
 
 
 def find_former_modules() -> None:
-    """Register the finder of the former module names with the import system."""
+    """Append the finder of the former module names to sys.meta_path; call this once, on import of the package."""
     sys.meta_path.append(_Former())
 
 
 def former_name(module: str, names: dict[str, object], name: str) -> object:
     """Return a renamed object of ``module`` by its former ``name``, with a DeprecationWarning.
 
-    ``names`` maps former names to objects. Raises AttributeError for a name that is not in it.
+    ``module`` is the full name of the module, for messages. ``names`` maps former names to objects. Raises
+    AttributeError for a name that is not in it.
     """
     if name not in names:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -94,7 +96,10 @@ def former_name(module: str, names: dict[str, object], name: str) -> object:
 
 
 def former_attribute(present: str) -> property:
-    """Return a property for the former name of attribute ``present``; access issues a DeprecationWarning."""
+    """Return a read-only property for the former name of the attribute ``present``, the present name.
+
+    Each access returns the value of that attribute and issues a DeprecationWarning.
+    """
 
     def get(self: object) -> object:
         warnings.warn(f"the name in {type(self).__name__} is {present} now", DeprecationWarning, stacklevel=2)

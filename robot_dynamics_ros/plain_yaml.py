@@ -1,6 +1,7 @@
 """YAML reader for plain data.
 
-Object tags and repeated keys are rejected, and so are nesting depths and alias expansions that would exhaust memory.
+Plain data is mappings, lists and scalars, among them dates. Object tags and repeated keys are rejected, and so are
+nesting depths above 32 and alias expansions that would exhaust memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _LONGEST_INTEGER = 1000  # characters; conversion from base 60, as in 1:30:00, t
 
 
 class NotPlainYaml(ValueError):
-    """Text that is not valid YAML, or YAML that is more than plain data. The message is one line."""
+    """Text that is not valid YAML, or YAML that is not plain data. The message is one line without the file's name."""
 
 
 class _Loader(_LOADER):  # type: ignore[misc]
@@ -73,9 +74,10 @@ def load_yaml(data: bytes | str, source: str | None = None) -> Any:
 
 
 def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
-    """Return the values of all YAML documents in ``data``, which lines of --- separate.
+    """Return the values of all YAML documents in ``data``, which lines of --- separate; an empty list if there is none.
 
-    ``source`` and errors are those of ``load_yaml``, except that the number of documents is not limited.
+    ``source`` is the name of the file for warnings, None for no warnings: integers that YAML 1.1 reads in base 8 or 60
+    cause a RobotModelWarning. Raises NotPlainYaml if ``data`` is not valid YAML or is not plain data.
     """
     try:
         _check_events(yaml.parse(data, Loader=_LOADER), source)

@@ -18,7 +18,10 @@ _MCL_CURRENT, _MCL_FUTURE = 1, 2  # mlockall(2)
 
 
 def disable_garbage_collection() -> None:
-    """Collect garbage, exclude all existing objects from later collections and disable automatic collection."""
+    """Collect garbage, exclude all existing objects from later collections and disable automatic collection.
+
+    Afterwards call ``collect_garbage`` from time to time.
+    """
     gc.collect()
     gc.freeze()
     gc.disable()

@@ -51,7 +51,7 @@ def find_resource(kind: str, name: str) -> Path:
     Parameters
     ----------
     kind
-        "urdf", "config", "launch", "rviz" or "recordings".
+        "urdf", "config", "launch", "rviz" or "recordings", the folder of the file.
     name
         File name with its suffix, such as "panda.urdf".
 
@@ -76,7 +76,7 @@ def _names(kind: str) -> list[str]:
 
 
 def robot_names() -> list[str]:
-    """Return the sorted names of the robots that this package installs."""
+    """Return the sorted names of the robots that this package installs, such as "panda"."""
     return [name.removesuffix(".urdf") for name in _names("urdf")]
 
 
@@ -103,6 +103,9 @@ def robot_dynamics_file(name: str) -> Path | None:
 
 
 def named_dynamics_file(name: str) -> Path | None:
-    """Return the path of the installed dynamics file config/<name>.dynamics.yaml, or None if there is none."""
+    """Return the path of the installed dynamics file config/<name>.dynamics.yaml, or None if there is none.
+
+    Names are those of robots, and of variants such as panda_coulomb.
+    """
     file = f"{name}.dynamics.yaml"
     return find_resource("config", file) if file in _names("config") else None

@@ -1,4 +1,8 @@
-"""Alignment of two recordings: pairs of corresponding messages, and their times."""
+"""Alignment of two recordings, A and B: pairs of corresponding messages, and their times.
+
+Times and stamps are in ns since 1970, or on the simulated clock of the stamps. Indices count all messages of one topic
+in one recording, from 0 and in order of arrival.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,11 @@ _SAMPLES = 8  # messages of A whose stamps are compared with all of B to find a 
 
 @dataclass(frozen=True)
 class Place:
-    """Location of a message: header.stamp (ns; None without a header), seconds from the start, index on the topic.
+    """Location of a message: ``stamp``, ``seconds``, and its indices ``a`` and ``b`` in A and B.
 
-    ``a`` and ``b`` are its indices in the two recordings, from 0; None if it is missing there. ``element`` is the index
-    in a long array, or of the point of a trajectory; None for other fields.
+    ``stamp`` is header.stamp (ns), None without a header. ``seconds`` (s) count from the first message of all compared
+    topics; 0 if the stamp is not set (zero). ``a`` or ``b`` is None if the message is missing there. ``element`` is the
+    index in a long array, or of the point of a trajectory; None for other fields.
     """
 
     stamp: int | None
@@ -50,16 +55,16 @@ class Place:
 
 
 class MessageTimes(NamedTuple):
-    """Times (ns) of the messages of a topic (m,), and checksums (m,) of the bytes after their stamps."""
+    """Times (ns; stamp, else arrival) of a topic's m messages, CRC-32 of the bytes after their stamps: (m,) each."""
 
     times: IntArray
     checksums: IntArray
 
 
 def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, MessageTimes]:
-    """Return the times of all messages of each of ``topics`` in a bag: header.stamp if the type has one, else arrival.
+    """Return times and checksums of each topic's messages in a bag: header.stamp if the type has one, else arrival.
 
-    Raises BagError for a message that is too short for its stamp.
+    Raises KeyError for a missing topic, and BagError for a message that is too short for its stamp.
     """
     times, checksums = ({topic: array("q") for topic in topics} for _ in range(2))
     stamped = {topic for topic in topics if has_stamp(reader.topics[topic])}
@@ -82,9 +87,9 @@ def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, Messa
 def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
     """Return the constant time (ns) by which the stamps of B are later than those of A; 0 if there is none.
 
-    ``a`` and ``b`` are the times of one topic, ``known`` is the shift of another. A shift is accepted if it pairs more
-    messages than equal stamps do, and at least as many with equal content. Recordings that only begin at different
-    times have no shift.
+    ``a`` and ``b`` are the times of one topic in A and B, ``known`` is the shift (ns) of another topic to try, or 0. A
+    shift is accepted if it pairs more messages than equal stamps do, and at least as many with equal content.
+    Recordings that only begin at different times have no shift.
     """
     same, shortest = align(a.times, b.times, stamped=True), min(len(a.times), len(b.times))
     candidates = [known]
@@ -112,20 +117,9 @@ def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
 class Alignment:
     """Pairs of messages of one topic: message ``a[k]`` of A and ``b[k]`` of B, in the order of A.
 
-    Attributes
-    ----------
-    a, b
-        Indices of the paired messages on the topic, from 0.
-    only_a, only_b
-        Indices of the messages without a partner.
-    times
-        Times (ns) of all messages of A and of B.
-    stamped
-        True if these are stamps, by which messages are paired; else times of arrival.
-    starts
-        Times (ns) in A and in B from which the seconds of a Place count.
-    shift
-        Time (ns) by which the stamps of B are later than those of A.
+    ``only_a`` and ``only_b`` are the indices of the messages without a partner. ``times`` are the times (ns) of all
+    messages of A and of B: stamps, by which they are paired, if ``stamped`` is True, else times of arrival. ``starts``
+    are the times (ns) in A and in B from which the seconds of a Place count. The stamps of B are ``shift`` (ns) later.
     """
 
     a: IntArray
@@ -138,11 +132,11 @@ class Alignment:
     shift: int = 0
 
     def pair(self, k: int, element: int | None = None) -> Place:
-        """Return the place of pair ``k``, or of an ``element`` of its messages, as in Place."""
+        """Return the place of pair ``k`` (index of ``self.a``), and of ``element`` in its messages unless None."""
         return self._place(int(self.a[k]), int(self.b[k]), element)
 
     def first_only(self) -> tuple[Place | None, Place | None]:
-        """Return the place of the first message of A without a partner, and of B; None if all have one."""
+        """Return the places of the first message of A and of B without a partner; None where all have one."""
         first_a = self._place(int(self.only_a[0]), None) if len(self.only_a) else None
         return first_a, self._place(None, int(self.only_b[0])) if len(self.only_b) else None
 
@@ -154,10 +148,10 @@ class Alignment:
 
 
 def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0, 0), shift: int = 0) -> Alignment:
-    """Pair messages by equal stamps (ns), repeated stamps in their order, or by their order if ``stamped`` is False.
+    """Pair messages by equal stamps (ns), repeated stamps in their order; by their order if ``stamped`` is False.
 
-    ``a`` and ``b`` are the times (ns) of the messages of A and B. ``starts`` is an attribute of Alignment. The stamps
-    of B are ``shift`` (ns) later than those of A.
+    ``a`` and ``b`` are the times (ns) of all messages of A and B. ``starts`` are the times (ns) in A and in B from
+    which the seconds of a Place count. The stamps of B are ``shift`` (ns) later than those of A.
     """
     if stamped:
         codes = np.unique(np.concatenate([a + shift, b]), return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -185,7 +179,7 @@ def _repeats(codes: IntArray) -> IntArray:
 
 
 def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the bytes of each of the ``pairs``, from the topic's messages ``a`` of A and ``b`` of B.
+    """Yield the bytes of the messages of A and B for each of ``pairs``, from all messages ``a`` and ``b`` of the topic.
 
     Both streams are read once; only messages out of order are kept in memory. Raises BagError if a damaged recording
     has fewer messages than when its times were read.

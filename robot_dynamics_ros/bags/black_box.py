@@ -28,8 +28,9 @@ _SWITCH_INTERVAL = 1e-4  # s for which the writing thread may hold Python's inte
 class BlackBox:
     """Buffer of the newest messages, which a thread writes to a bag 0.3 s after a fault.
 
-    A bag contains the messages since the previous bag, at most ``seconds`` and 64 MB. The newest 10 bags of this
-    process are kept.
+    ``topics`` maps names in the node to full name and type. A bag contains the messages since the previous bag, at most
+    ``seconds`` and 64 MB, preceded by the last older message of configuration, emergency stop, speed scaling and
+    payload. The newest 10 bags of this process are kept. If ``seconds`` is 0, nothing is stored or written.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class BlackBox:
             message_types()  # takes 0.1 s, too long for a control cycle
 
     def add(self, topic: str, data: bytes) -> None:
-        """Add a serialized message, which has just arrived; ``topic`` is the name in the node."""
+        """Add a serialized message (CDR), which has just arrived; ``topic`` is a key of the argument ``topics``."""
         if self._seconds > 0.0:
             self._messages.append((topic, time.time_ns(), data))
             self._size += len(data)
@@ -61,18 +62,21 @@ class BlackBox:
                 self._trim(0)
 
     def fault(self) -> None:
-        """Request a bag, to be written after 0.3 s, but not before the previous bag is ``seconds`` old."""
+        """Request a bag, which ``work`` writes 0.3 s later, but not before the previous bag is ``seconds`` old."""
         if self._seconds > 0.0:
             self._due = min(self._due, max(time.monotonic() + _TIME_AFTER_FAULT, self._saved_at + self._seconds))
 
     def work(self) -> None:
-        """Remove old messages, and start to write a bag that is due; call this once a second."""
+        """Remove old messages, and start to write a requested bag whose time has come; call this once a second.
+
+        A bag that cannot be written is logged as an error, not raised.
+        """
         self._trim(time.time_ns() - round(self._seconds * 1e9))
         if time.monotonic() >= self._due and (self._writing is None or self._writing.done()):
             self._save()
 
     def finish(self) -> None:
-        """Write a requested bag at once, and wait until it is written."""
+        """Write a requested bag at once, and wait until all bags are written; errors are logged, not raised."""
         if self._due < math.inf:
             self._save()
         if self._writing is not None:

@@ -43,7 +43,7 @@ def compare_bags(
     Parameters
     ----------
     a, b
-        The recordings, in any form that BagReader reads.
+        The recordings: folder or file of an MCAP or sqlite3 bag.
     topics
         The topics to compare, with or without the slash in front. Default: all topics but ~/configuration.
     atol, rtol
@@ -57,7 +57,8 @@ def compare_bags(
     Raises
     ------
     BagError
-        If a recording cannot be read, or nothing can be compared.
+        If a recording cannot be read, one of ``topics`` is missing, a topic has another type in B, no topic or message
+        can be compared, or a tolerance is negative or NaN.
     """
     if not (atol >= 0.0 and rtol >= 0.0):
         raise BagError(f"tolerances {atol}, {rtol}: negative or NaN. Cure: give 0 or more")
@@ -98,9 +99,11 @@ def assert_bags_match(
     rtol: float = 0.0,
     common: bool = False,
 ) -> None:
-    """Raise AssertionError, with a table of the differences, unless the bags match.
+    """Raise AssertionError, with a table of the differences, unless bag B matches bag A by |a - b| <= atol + rtol |b|.
 
-    Arguments and other errors are those of `compare_bags`.
+    ``atol`` is in the unit of each field. ``topics`` are those to compare (None: all but ~/configuration). ``common``
+    is True to ignore topics and messages that only one bag has. Raises BagError if a bag cannot be read, one of
+    ``topics`` is missing, a topic has another type in B, or nothing can be compared.
     """
     comparison = compare_bags(a, b, topics, atol, rtol, common=common)
     if not comparison.matches:
@@ -179,12 +182,12 @@ class Comparison:
 
     @property
     def matches(self) -> bool:
-        """True if both have the same topics, and all match."""
+        """True if all topics match within the tolerance and ``alone`` is empty."""
         return not self.alone and all(topic.matches for topic in self.topics)
 
     @property
     def largest(self) -> float:
-        """The largest difference of floating-point numbers; 0 if there is none, inf as in FieldDifference."""
+        """The largest absolute difference of numbers (float); 0 if there is none, inf if only one of two is finite."""
         return max((topic.largest for topic in self.topics), default=0.0)
 
     def __str__(self) -> str:
@@ -200,7 +203,7 @@ class Comparison:
 
 
 def topic_table(topic: TopicDifference) -> str:
-    """Return the text of a summary of one topic, and of a table of the fields that differ."""
+    """Return text: a summary of one topic, and a table of the fields that differ, also within the tolerance."""
     lines = [f"{topic.topic}: {_summary(topic)}"]
     for name, count, first in (("A", topic.only_a, topic.first_only_a), ("B", topic.only_b, topic.first_only_b)):
         if count and first is not None:
@@ -278,11 +281,11 @@ _INVALID_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 def write_junit(
     outcome: Comparison | BagError, path: str | Path, seconds: float = 0.0, *, overwrite: bool = False
 ) -> None:
-    """Write the outcome of `compare_bags`, or its error, as JUnit XML; ``seconds`` is the run time.
+    """Write the result of ``compare_bags``, or the BagError that it raised, as JUnit XML to the file ``path``.
 
-    Topics that differ are failures, with the table of the differences. A BagError is one test case with an error.
-    Elements and attributes conform to the schemas of Jenkins and Ant. Raises BagError if the file cannot be written,
-    or exists and ``overwrite`` is False.
+    Topics that differ are failures, with the table of the differences; a BagError is one test case with an error.
+    ``seconds`` (s) is the duration of the comparison. Raises BagError if the file cannot be written, or exists and
+    ``overwrite`` is False.
     """
     cases = []  # name, element, message, text
     if isinstance(outcome, BagError):

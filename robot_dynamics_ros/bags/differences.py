@@ -1,4 +1,8 @@
-"""Differences between the messages of one topic in two recordings, field by field."""
+"""Differences between the messages of one topic in two recordings, A and B, field by field.
+
+Numbers a of A and b of B match if |a - b| <= atol + rtol |b|, the tolerance. NaN equals NaN. A Place is the location of
+a message: stamp, seconds, and indices in both recordings.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +38,14 @@ class FieldDifference:
     beyond
         Number of values that differ by more than the tolerance.
     only_a, only_b
-        Number of messages in which only one recording has the field.
+        Number of paired messages in which only one recording has the field.
     largest, rms
-        Largest and root mean square difference; None for values other than floating-point numbers, inf if one of two
-        numbers is not finite.
+        Largest and root mean square difference; None for values other than floating-point numbers, inf if only one of
+        two numbers is finite.
     largest_at, a, b
-        Place of the largest difference, and its values; of the first difference for texts and integers.
+        Place of the largest difference, None if 0, and its values; of the first difference for texts and integers.
     first_at
-        Place of the first difference beyond the tolerance.
+        Place of the first difference beyond the tolerance; None if there is none.
     mean
         Mean of B - A over the finite differences; None for values other than floating-point numbers.
     """
@@ -61,19 +65,22 @@ class FieldDifference:
 
     @property
     def offset(self) -> float | None:
-        """Constant offset B - A: the mean difference, or None if the deviation from it exceeds a seventh of it."""
+        """Constant offset B - A: the mean, if the standard deviation is below a seventh of it; else None.
+
+        It is also None for fewer than 3 values, without a difference, and if a difference is infinite.
+        """
         if self.mean is None or self.rms is None or self.count < _FEW or not 0.0 < self.rms < np.inf:
             return None
         return self.mean if abs(self.mean) >= 0.99 * self.rms else None
 
     @property
     def matches(self) -> bool:
-        """True if no value differs by more than the tolerance."""
+        """True if no value differs by more than the tolerance, and the field is in both messages of all pairs."""
         return not (self.beyond or self.only_a or self.only_b)
 
     @property
     def equal(self) -> bool:
-        """True if all values are equal."""
+        """True if the field matches and all its values are equal, without tolerance."""
         return self.matches and not self.largest
 
 
@@ -92,7 +99,7 @@ class TopicDifference:
     only_a, only_b
         Number of messages without a partner in the other recording.
     first_only_a, first_only_b
-        Places of the first message of each.
+        Places of the first message of each; None if there is none.
     fields
         All fields that a message of a pair has.
     common
@@ -115,7 +122,7 @@ class TopicDifference:
 
     @property
     def matches(self) -> bool:
-        """True if all pairs match, all messages have a partner (unless ``common``), and stamps are not shifted."""
+        """True if all fields match, the shift is 0, and all messages (with ``common`` at least one) have a partner."""
         if self.shift:
             return False
         alone = self.only_a or self.only_b
@@ -124,12 +131,12 @@ class TopicDifference:
 
     @property
     def largest(self) -> float:
-        """The largest difference of floating-point numbers, as in FieldDifference; 0 if there is none."""
+        """The largest absolute difference of numbers (float); 0 if there is none, inf if only one of two is finite."""
         return max((field.largest or 0.0 for field in self.fields), default=0.0)
 
 
 def difference(a: Array, b: Array) -> Array:
-    """Return |a - b|; 0 for two NaN or two equal infinities, inf for other pairs that are not both finite."""
+    """Return |a - b| elementwise: 0 for two NaN or equal infinities, inf for other pairs that are not both finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         result = np.abs(a - b)
     result[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
@@ -207,8 +214,8 @@ class _FieldSum:
 class FieldComparison:
     """Comparison of pairs of messages of one topic, B with A: |a - b| <= atol + rtol |b|.
 
-    ``kind`` is the message type, and ``rename`` returns the new name of a joint. ``atol`` is in the unit of each field.
-    Call ``add`` once, then ``result``.
+    ``kind`` is the message type, such as ``sensor_msgs/msg/JointState``, and ``rename`` a function from old to new
+    joint names. ``atol`` is in the unit of each field. Call ``add`` once, then ``result``.
     """
 
     def __init__(self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0) -> None:
@@ -217,7 +224,7 @@ class FieldComparison:
         self._layouts = JointStateLayouts(rename)
 
     def add(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        """Compare all pairs of serialized messages, of A and of B."""
+        """Compare all ``pairs``: serialized message (CDR) of A, then of B."""
         rest, begin = iter(pairs), 0
         while block := list(islice(rest, _BLOCK)):
             # JointState messages of equal layout are compared at once.
@@ -278,7 +285,7 @@ class FieldComparison:
             self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
 
     def result(self, topic: str, pairs: Alignment, common: bool = False) -> TopicDifference:
-        """Return the differences on ``topic``; ``pairs`` is the alignment of the messages that were compared.
+        """Return the differences on ``topic``; ``pairs`` is the alignment of the messages that ``add`` has compared.
 
         If ``common`` is True, messages without a partner are no difference.
         """
@@ -307,12 +314,12 @@ def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array
 
 
 def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
-    """Return the fields of a message: floating-point numbers as arrays (k,), others unchanged.
+    """Return the fields of a serialized message, by name: floating-point numbers as arrays (k,), others unchanged.
 
-    ``kind`` is the message type, and ``rename`` returns the new name of a joint. Names are paths such as
-    ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. A long array is one field, as are
-    the values of a joint in all points of a trajectory. The stamp is left out. A message that cannot be decoded has one
-    field with its bytes.
+    ``kind`` is the message type, and ``rename`` a function from old to new joint names. Names are paths such as
+    ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. An array of more than 32 numbers is
+    one field, as are the values of a joint in all points of a trajectory. The stamp is left out. A message that cannot
+    be decoded has the one field "bytes".
     """
     fields: dict[str, Any] = {}
     try:
@@ -330,7 +337,7 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Return the names, each repeated one with a number, as "a (1)" and "a (2)"."""
+    """Return the names in their order; names that occur several times get a number, as "a (1)" and "a (2)"."""
     counts, repeats = Counter(names), Counter[str]()
     numbered = []
     for name in names:
@@ -340,7 +347,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def without_number(frame_id: str) -> str:
-    """Return frame_id; "" for a command number, which depends on when the controller started."""
+    """Return ``frame_id``; "" for ten digits, a command's number, which depends on the controller's start."""
     return "" if len(frame_id) == 10 and frame_id.isdecimal() else frame_id
 
 

@@ -1,4 +1,8 @@
-"""Joint motion from bags: JointState messages as arrays."""
+"""Joint motion from bags: JointState messages as arrays.
+
+``path`` is a bag's folder or file. ``rename`` maps joint names, or their prefixes, in the bag to new ones, as
+``{"fer_": "panda_"}``; whole names have precedence over prefixes, long prefixes over short ones.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +32,10 @@ _BLOCK = 1024  # messages
 
 @dataclass(frozen=True, eq=False)
 class JointSeries:
-    """JointState messages of one topic as arrays: m messages of n joints.
+    """JointState messages of one topic as arrays: m messages of n joints, in order of arrival.
 
-    ``stamps`` and times of arrival, ``received``, are in ns (m,); position (rad or m), velocity and effort (Nm or N)
-    are (m, n), NaN for an empty field.
+    Header ``stamps`` and times of arrival since 1970, ``received``, are in ns (m,); position (rad or m), velocity and
+    effort (Nm or N) are (m, n), in the order of ``joint_names``, NaN for an empty field.
     """
 
     joint_names: tuple[str, ...]
@@ -42,7 +46,7 @@ class JointSeries:
     effort: Array
 
     def in_order(self, joint_names: Sequence[str]) -> JointSeries:
-        """Return the columns of these joints, in this order; raise BagError if one is missing."""
+        """Return the series with the columns of ``joint_names``, in this order; raise BagError if one is missing."""
         if tuple(joint_names) == self.joint_names:
             return self  # avoids a copy of a long recording
         missing = [name for name in joint_names if name not in self.joint_names]
@@ -64,10 +68,9 @@ def read_joint_states(
 ) -> dict[str, JointSeries]:
     """Return the sensor_msgs/JointState messages of each topic, in order of arrival.
 
-    ``rename`` maps joint names or prefixes, as ``{"fer_": "panda_"}``; whole names have precedence over prefixes, long
-    prefixes over short ones. The series have the joints ``joint_names`` (after renaming) in this order; default: those
-    of the topic's first message. Messages without any of the joints are skipped. Messages that lack some of them or
-    cannot be decoded are left out; a BagWarning reports their number.
+    The series have the joints ``joint_names`` (after renaming) in this order; default: those of the topic's first
+    message that names joints. Messages without any of the joints are skipped. Messages that lack some of them or cannot
+    be decoded are left out; a BagWarning reports their number.
 
     Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
     """
@@ -83,7 +86,10 @@ def read_joint_states(
 
 
 def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the joints that ``read_joint_states`` reads from a topic by default; ``rename`` and errors as there."""
+    """Return the joints, after renaming, of the first message on ``topic`` (sensor_msgs/JointState) that names joints.
+
+    Raises BagError if the bag cannot be read, or the topic is missing, has another type, or has no message with joints.
+    """
     with BagReader(path) as reader:
         require_topic(reader, topic, JOINT_STATE)
         table = _SeriesTable(renaming(rename or {}), None)
@@ -95,7 +101,7 @@ def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | N
 
 
 def read_description(path: str | Path) -> str | None:
-    """Return the first URDF on a topic robot_description; None if the bag has none.
+    """Return the first URDF on any topic named robot_description, in any namespace; None if the bag has none.
 
     Raises BagError if the bag cannot be read.
     """
@@ -105,8 +111,8 @@ def read_description(path: str | Path) -> str | None:
 def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration] | None:
     """Return topic and content of the first configuration of a controller in a bag; None if the bag has none.
 
-    The controller must be in the namespace of the topic ``near``, or below it. Raises BagError if the bag cannot be
-    read.
+    The controller must be in the namespace of the topic ``near``, or below it. Configurations that cannot be parsed
+    cause a warning and are skipped. Raises BagError if the bag cannot be read.
     """
     namespace = near.rpartition("/")[0] + "/"
     for topic, text in _texts(path, CONFIGURATION_TOPIC):

@@ -37,7 +37,10 @@ _COMPANIONS = {
 
 
 def companions(topics: Iterable[str]) -> dict[str, str]:
-    """Return the latched topics that describe the robot or controller of these ``topics``, with their types."""
+    """Return the latched topics that describe the robot or controller of these ``topics``, with their types.
+
+    Each joint_states has robot_description in its namespace; each command_states has configuration and emergency_stop.
+    """
     parts = [topic.rpartition("/") for topic in topics]
     return {
         f"{parent}/{companion}": kind
@@ -49,8 +52,8 @@ def companions(topics: Iterable[str]) -> dict[str, str]:
 def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None) -> str | None:
     """Return the topic ``given`` if not None, else the only topic whose last part is ``name``; None if there is none.
 
-    ``kind`` is its type, such as ``sensor_msgs/msg/JointState``. Raises BagError if the topic is missing or has
-    another type, or if several topics have the name.
+    ``kind`` is its type, such as ``sensor_msgs/msg/JointState``; with several topics ``name`` those of this type count.
+    Raises BagError if ``given`` is missing, the topic has another type, or several fit.
     """
     if given is not None:
         topic = given if given.startswith("/") else f"/{given}"
@@ -67,7 +70,7 @@ def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None
 
 
 def require_topic(reader: BagReader, topic: str, kind: str) -> None:
-    """Raise BagError if the topic is missing or has another type; it lists the bag's topics of this type."""
+    """Raise BagError if the bag lacks ``topic`` or it is not of type ``kind``; the cure lists topics of this type."""
     fitting = sorted(other for other, its_kind in reader.topics.items() if its_kind == kind)
     cure = f"choose one of {', '.join(fitting)}" if fitting else f"record a topic of type {kind}"
     if topic not in reader.topics:
@@ -123,11 +126,6 @@ class BagReader:
     compressed by message, by chunk or as a whole. Damaged or unfinished bags are read as far as possible; a BagWarning
     reports the loss. Bags and their folders are not modified; unpacked data is stored in a temporary folder.
 
-    Parameters
-    ----------
-    path
-        The folder or the file.
-
     Attributes
     ----------
     path
@@ -135,7 +133,7 @@ class BagReader:
     topics
         Topic names to types, such as ``sensor_msgs/msg/JointState``.
     latched
-        Topics with a transient local publisher.
+        Names of the topics with a transient local publisher.
 
     Raises
     ------
@@ -181,7 +179,10 @@ class BagReader:
         self.close()
 
     def count(self, topics: Collection[str] | None = None) -> int:
-        """Return the number of messages of these topics (default: all) in the bag's index, which may be incomplete."""
+        """Return the number of messages of these topics (default: all) in the bag's index, which may be incomplete.
+
+        Missing topics count 0. A bag that had to be recovered may have more messages than are counted.
+        """
         if not self._counts:
             for storage in self._storages:
                 for connection in storage.connections:
@@ -191,7 +192,8 @@ class BagReader:
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Yield the messages of these topics (default: all), in order of arrival; missing topics have none.
 
-        Messages of equal time are in the order in which they were written. The bag is not read into memory.
+        Messages of equal time are in the order in which they were written. The bag is not read into memory. Raises
+        BagError if a compressed message is damaged, or reading stops and the rest cannot be recovered.
         """
         chosen = set(self.topics if topics is None else topics)
         parts = [(storage.start_time, partial(storage.messages, chosen)) for storage in self._storages]

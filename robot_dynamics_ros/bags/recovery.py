@@ -51,9 +51,10 @@ class Channel(NamedTuple):
 
 
 def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
-    """Write the complete messages of a file to a new .db3 file in ``folder``; return it and descriptions of losses.
+    """Write the complete messages of a file to recovered.db3 in ``folder``; return its path and descriptions of losses.
 
-    Raises ValueError if it is not a bag, its topics are lost, or it unpacks to much more than its size.
+    ``folder`` must be empty. Raises ValueError if the file is not a bag, its topics are lost, or it unpacks to more
+    than ``most_unpacked(path)`` bytes.
     """
     channels: dict[int, Channel] = {}
     losses: list[str] = []
@@ -79,7 +80,7 @@ def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
 
 
 def most_unpacked(path: Path) -> int:
-    """Return the largest unpacked size (bytes) that is accepted for a file."""
+    """Return the largest unpacked size (bytes) accepted for a file: 100 times its size, but at least 1 GiB."""
     return max(_SMALL, _TIMES_SIZE * path.stat().st_size)
 
 
@@ -93,9 +94,9 @@ def _limited(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
 
 
 def is_latched(offered_qos: object) -> bool:
-    """Return True if ``offered_qos``, rosbag2's YAML of profiles, has transient local durability.
+    """Return True if ``offered_qos``, rosbag2's YAML of profiles, has transient local durability, by number or by name.
 
-    Its number and its name are both known.
+    Other text and values that are not text give False.
     """
     return isinstance(offered_qos, str) and _LATCHED.search(offered_qos) is not None
 
@@ -323,10 +324,11 @@ _STEPS, _STEPS_PER_BYTE = 1_000_000, 10  # limits of sqlite3's virtual machine
 
 
 def without_journal(path: Path, scratch: Callable[[], Path]) -> Path:
-    """Return the file, or a copy with the journal of a killed recorder applied, in the folder ``scratch()``.
+    """Return ``path``, or a copy of the sqlite3 file with the journal of a killed recorder applied.
 
-    A rollback journal can end with the name of another file, which sqlite3 would delete. An additional last byte in the
-    copy invalidates that name (sqlite.org/fileformat2.html, 3).
+    The copy is in the new folder that ``scratch()`` returns. A rollback journal can end with the name of another file,
+    which sqlite3 would delete. An additional last byte in the copy invalidates that name (sqlite.org/fileformat2.html,
+    3).
     """
     journals = [path.with_name(path.name + end) for end in _JOURNALS]
     journals = [journal for journal in journals if journal.is_file() and journal.stat().st_size > 0]

@@ -1,4 +1,7 @@
-"""Messages of an sqlite3 bag, read page by page without the file's B-trees (sqlite.org/fileformat2.html)."""
+"""Messages of an sqlite3 bag, read page by page without the file's B-trees (sqlite.org/fileformat2.html).
+
+A ``Row`` has row id, topic id, time of arrival (ns since 1970) and serialized message.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ def message_rows(path: Path) -> Iterator[Row]:
 
 
 def page_size(header: bytes) -> int:
-    """Return the page size (bytes) of a file with this header (20 bytes or more)."""
+    """Return the page size (bytes) by the ``header`` of an sqlite3 file, its first 20 bytes or more."""
     size = int.from_bytes(header[16:18], "big")
     return 65536 if size == 1 else size
 

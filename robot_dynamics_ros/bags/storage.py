@@ -39,38 +39,31 @@ LARGEST = 1 << 27
 
 @cache
 def message_types() -> Typestore:
-    """Return the message types of the newest ROS 2; the first call takes a tenth of a second."""
+    """Return rosbags' store of the message types of the newest ROS 2; the first call takes a tenth of a second."""
     return get_typestore(Stores.LATEST)
 
 
 def known(kind: str) -> bool:
-    """Return True if messages of this type can be decoded."""
+    """Return True if rosbags defines the message type ``kind``, such as ``sensor_msgs/msg/JointState``."""
     return kind in message_types().fielddefs
 
 
 def has_stamp(kind: str) -> bool:
-    """Return True if messages of this type begin with a std_msgs/Header."""
+    """Return True if the message type ``kind`` begins with a std_msgs/Header; False for unknown types."""
     fields = message_types().fielddefs[kind][1] if known(kind) else []
     return bool(fields) and fields[0][0] == "header" and fields[0][1][1] == "std_msgs/msg/Header"
 
 
 def text_message(text: str) -> bytes:
-    """Return a serialized std_msgs/String."""
+    """Return ``text`` as a serialized std_msgs/String (CDR)."""
     store: Any = message_types()
     return bytes(store.serialize_cdr(store.types[TEXT](data=text), TEXT))
 
 
 class Message(NamedTuple):
-    """A serialized message.
+    """Message of a bag: ``topic``, its type ``kind``, such as ``sensor_msgs/msg/JointState``, and its content.
 
-    Attributes
-    ----------
-    topic, kind
-        Topic name and type, such as ``sensor_msgs/msg/JointState``.
-    received
-        Time of arrival (ns).
-    data
-        Serialized content (CDR).
+    ``received`` is the time of arrival at the recorder (ns since 1970), ``data`` the serialized content (CDR).
     """
 
     topic: str
@@ -80,9 +73,9 @@ class Message(NamedTuple):
 
 
 def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:
-    """Merge ordered parts into one sequence; messages of equal time are in the order of the parts.
+    """Merge parts, each in order of arrival, into one sequence; messages of equal time are in the order of the parts.
 
-    Each part has the time (ns) of its first message and a function that opens it, which is called at that time.
+    Each part has the time (ns) of its first message and a function that opens it, called when the sequence gets there.
     """
 
     def opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iterator[Message]:
@@ -96,7 +89,7 @@ def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message
 
 
 def unpacked(data: bytes, most: int = LARGEST) -> bytes:
-    """Return unpacked zstd data; raise ZstdError if it is damaged, ValueError if it exceeds ``most`` bytes."""
+    """Return unpacked zstd data; ZstdError if it is damaged, ValueError if truncated or more than ``most`` bytes."""
     parts = []
     while data:
         frame = zstd.ZstdDecompressor()
@@ -133,21 +126,11 @@ _FILE = "bag.mcap"
 class BagWriter:
     """Writer of an MCAP bag, and a context manager that closes it.
 
-    The same messages give the same bytes. The file is named bag.mcap in any folder.
+    The same messages give the same bytes. The file is named bag.mcap. ``path`` is the folder of the bag, which must not
+    exist yet. ``topics`` maps topic names to message types, such as ``sensor_msgs/msg/JointState``, ``qos`` topic names
+    to the QoS profiles of their publishers; default: reliable, volatile, depth 10.
 
-    Parameters
-    ----------
-    path
-        The folder of the bag, which must not exist yet.
-    topics
-        Topic names to message types, such as ``sensor_msgs/msg/JointState``.
-    qos
-        Topic names to the QoS profiles of their publishers; default: RELIABLE.
-
-    Raises
-    ------
-    BagError
-        If the folder exists or cannot be created, a type is unknown, or the disk is full.
+    Raises BagError if the folder exists or cannot be created, a type is unknown, or the disk is full.
     """
 
     def __init__(
@@ -173,13 +156,13 @@ class BagWriter:
             self.add_topic(topic, kind, (qos or {}).get(topic) or [RELIABLE])
 
     def add_topic(self, topic: str, kind: str, qos: Sequence[Qos]) -> None:
-        """Add a topic of a known type, with the QoS profiles of its publishers."""
+        """Add a topic with the message type ``kind``, which must be known, and the QoS profiles of its publishers."""
         self._connections[topic] = self._writer.add_connection(
             topic, kind, typestore=message_types(), offered_qos_profiles=qos
         )
 
     def write(self, topic: str, nanoseconds: int, message: bytes) -> None:
-        """Write a serialized message of a topic that was added; BagError if the disk is full.
+        """Write a serialized message (CDR) of a topic that was added before; BagError if the disk is full.
 
         ``nanoseconds`` is its time of reception, since 1970. Up to a megabyte of messages is buffered until ``flush``.
         """

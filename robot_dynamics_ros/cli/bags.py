@@ -1,4 +1,7 @@
-"""Commands record, play, compare, report and view, for bags."""
+"""Commands record, play, compare, report and view, for bags.
+
+The function run_<command> takes the parsed arguments that add_<command> declares, and prints to stdout.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +33,17 @@ _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
 
 def add_record(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments of record."""
     parser.description = "Wait until all topics exist, then record each message, byte for byte, until Ctrl-C."
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="BAG", help="folder of the new bag")
     parser.add_argument("topics", nargs="+", metavar="TOPIC")
 
 
 def run_record(arguments: argparse.Namespace) -> None:
-    """Become recorder_node; RobotDynamicsError if ROS 2 is not installed, or the bag's folder exists."""
+    """Replace this process by recorder_node, which records the topics of ``arguments`` until Ctrl-C.
+
+    Raises RobotDynamicsError if ROS 2 is not installed, or the bag's folder exists.
+    """
     require_ros()
     if os.path.lexists(arguments.output):  # before the node starts
         raise RobotDynamicsError(f"{arguments.output}: it exists already. Cure: name another folder")
@@ -45,7 +51,7 @@ def run_record(arguments: argparse.Namespace) -> None:
 
 
 def add_play(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments of play."""
     parser.description = (
         "Publish the messages of a bag with their recorded timing, byte for byte, as `ros2 bag play` does. Damaged and "
         "unfinished bags are played as far as they can be read."
@@ -82,7 +88,10 @@ class _Names(argparse.Action):
 
 
 def run_play(arguments: argparse.Namespace) -> None:
-    """Become player_node; RobotDynamicsError if ROS 2 is not installed."""
+    """Replace this process by player_node, which publishes the bag of ``arguments`` and ends.
+
+    Raises RobotDynamicsError if ROS 2 is not installed, and exits with usage on stderr if no bag is given.
+    """
     if arguments.bag is None:
         if len(arguments.last_names) < 2:
             arguments.error("the following arguments are required: BAG")
@@ -94,7 +103,7 @@ def run_play(arguments: argparse.Namespace) -> None:
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments of compare."""
     parser.description = (
         "Compare two bags topic by topic and joint by joint; messages are paired by their stamps. Two numbers match "
         "if |a - b| <= atol + rtol |b|. Exit code 0: the bags match, 1: they differ, 2: they cannot be compared."
@@ -116,7 +125,10 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def run_compare(arguments: argparse.Namespace) -> int:
-    """Compare the bags, print the differences, and return the exit code."""
+    """Compare the two bags of ``arguments``, print the differences and return the exit code.
+
+    It is 0 if they match, 1 if they differ, and 2, with the reason on stderr, if they cannot be compared.
+    """
     begin = time.monotonic()
     outcome: Comparison | BagError
     try:
@@ -166,12 +178,14 @@ def run_report(arguments: argparse.Namespace) -> None:
             raise
         reason = str(error)
     recording = read_recording(arguments.bag, topic, model=model, rename=dict(arguments.rename), no_model=reason)
-    write_report(recording, arguments.output, overwrite=arguments.overwrite)
+    statements = write_report(recording, arguments.output, overwrite=arguments.overwrite)
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
+    for statement in statements:
+        print(f"  {statement.title.rstrip('.:')}")
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments of view."""
     parser.description = (
         "Serves a page that shows the robot, its desired position, joint torques, joint forces and the centre of mass, "
         "with a legend: at the positions of sliders, from bags with play, pause and a time slider, or live. Several "
@@ -195,7 +209,11 @@ def _port(text: str) -> int:
 
 
 def run_view(arguments: argparse.Namespace) -> None:
-    """Serve the page until Ctrl-C; RobotDynamicsError for a robot or a bag that cannot be read."""
+    """Serve the page of the robot of ``arguments`` until Ctrl-C, at a pose, with bags or live, and print its URL.
+
+    Raises RobotDynamicsError if viser or yourdfpy is not installed, a robot or a bag cannot be read, the joints of the
+    bags differ, or the address is not available; with --live also if ROS 2 is not installed.
+    """
     # Slow to load: not for record and play.
     from robot_dynamics_ros.view.bags import bag_labels, bag_view
     from robot_dynamics_ros.view.geometry import require_viewer

@@ -1,4 +1,7 @@
-"""Command-line options, checks of output paths and text tables that several subcommands use."""
+"""Command-line options, checks of output paths and text tables that several subcommands use.
+
+Functions add_<option> add options to an argparse ``parser``; others read the parsed ``arguments``.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,10 @@ _MAX_STEP_SIZE = 0.001  # s
 
 
 def pair(text: str, form: str) -> tuple[str, str]:
-    """Split an argument of the ``form`` OLD=NEW or NAME:=VALUE; the second part may be empty.
+    """Return the two parts of an argument of the ``form`` OLD=NEW or NAME:=VALUE; the second may be empty.
 
-    Raises argparse.ArgumentTypeError for an argument of another form.
+    A ``form`` that contains ":=" separates there, every other at the first "=". Raises argparse.ArgumentTypeError if
+    the separator or the first part is missing.
     """
     name, separator, value = text.partition(":=" if ":=" in form else "=")
     if not (name and separator):
@@ -40,14 +44,14 @@ def pair(text: str, form: str) -> tuple[str, str]:
 
 
 def add_bag(parser: argparse.ArgumentParser, **options: Any) -> None:
-    """Add BAG, read as ``arguments.bag``, with ``options`` of ``add_argument``."""
+    """Add the positional argument BAG, a Path in ``arguments.bag``; ``options`` are keywords of ``add_argument``."""
     parser.add_argument(
         "bag", type=Path, metavar="BAG", help="a bag's folder, or a .mcap or .db3 file of it", **options
     )
 
 
 def add_joint_states(parser: argparse.ArgumentParser) -> None:
-    """Add --topic and --rename, which ``read_series`` uses."""
+    """Add --topic, the topic of the joint states, and --rename, for ``read_series`` and ``joint_state_topic``."""
     parser.add_argument(
         "--topic", help="topic of the joint states (default: the only topic of this type, or joint_states)"
     )
@@ -55,7 +59,7 @@ def add_joint_states(parser: argparse.ArgumentParser) -> None:
 
 
 def add_rename(parser: argparse.ArgumentParser) -> None:
-    """Add --rename; ``dict(arguments.rename)`` maps old names to new ones."""
+    """Add --rename OLD=NEW, pairs of names; ``dict(arguments.rename)`` maps old joint names or prefixes to new ones."""
     parser.add_argument(
         "--rename",
         type=partial(pair, form="OLD=NEW"),
@@ -68,7 +72,7 @@ def add_rename(parser: argparse.ArgumentParser) -> None:
 
 
 def add_cutoff(parser: argparse.ArgumentParser) -> None:
-    """Add --cutoff (Hz); None if it is not given."""
+    """Add --cutoff, the cutoff frequency (Hz) of a filter; ``arguments.cutoff`` is None if it is not given."""
     parser.add_argument(
         "--cutoff",
         type=float,
@@ -78,7 +82,7 @@ def add_cutoff(parser: argparse.ArgumentParser) -> None:
 
 
 def add_effort(parser: argparse.ArgumentParser) -> None:
-    """Add --effort-delay (s) and --drive-gains, which ``drive_gains`` reads."""
+    """Add --effort-delay, by which efforts are late (s, default 0), and --drive-gains, which ``drive_gains`` reads."""
     parser.add_argument(
         "--effort-delay",
         type=float,
@@ -98,7 +102,10 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
 
 
 def drive_gains(arguments: argparse.Namespace, joint_names: Sequence[str]) -> dict[str, float]:
-    """Return the gains of --drive-gains by joint; a gain without a joint applies to all others."""
+    """Return the gains of --drive-gains (Nm or N per recorded unit of effort) by joint; empty if none is given.
+
+    A gain given without a joint applies to all others of ``joint_names``. Gains of unknown joints are returned too.
+    """
     given = dict(arguments.drive_gains)
     if "" in given:
         common = given.pop("")
@@ -115,7 +122,10 @@ def _gain(text: str) -> tuple[str, float]:
 
 
 def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:
-    """Add an option for the path of an output file or bag, and --overwrite; ``check_output`` checks both."""
+    """Add an option ``flags`` for the path of an output file or bag, and --overwrite; ``check_output`` checks both.
+
+    ``keywords`` are those of ``add_argument``.
+    """
     parser.add_argument(*flags, type=Path, **keywords)
     parser.add_argument(
         "--overwrite",
@@ -127,8 +137,9 @@ def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) ->
 def check_output(arguments: argparse.Namespace, output: Path | None, *, bag: bool = False) -> None:
     """Check that ``output`` can be written; call this before any work is done.
 
-    Raises RobotDynamicsError if it is an input, inside an input bag or around one, or if it exists and --overwrite is
-    not given. ``bag`` is True if the output is the folder of a bag. None means no output.
+    Raises RobotDynamicsError if it is an input of ``arguments``, inside an input bag or around one, if it exists and
+    --overwrite is not given, or if the existing one is not a plain file or, with ``bag``, a bag without other files.
+    ``bag`` is True if the output is the folder of a bag. An output of None is not checked.
     """
     if output is None:
         return
@@ -166,7 +177,10 @@ def _is_plain_bag(folder: Path) -> bool:
 
 @contextmanager
 def new_bag(output: Path) -> Iterator[Path]:
-    """Yield a folder for a new bag; on success it replaces an existing bag at ``output``."""
+    """Yield a path for a new bag, which does not exist; on success it replaces an existing bag at ``output``.
+
+    Without an existing bag the path is ``output`` itself. After an exception the existing bag is unchanged.
+    """
     if not output.exists():
         yield output
         return
@@ -178,18 +192,24 @@ def new_bag(output: Path) -> Iterator[Path]:
 
 
 def plant_step_size(rate: float) -> float:
-    """Return the largest step size (s) of at most 1 ms that divides the period of ``rate`` (Hz)."""
+    """Return the largest step size (s) up to 1 ms that divides the period 1 / ``rate``; ``rate`` is in Hz."""
     return 1.0 / (rate * math.ceil(1.0 / (rate * _MAX_STEP_SIZE)))
 
 
 def read_series(bag: Path, arguments: argparse.Namespace) -> JointSeries:
-    """Return the joint states of a bag that --topic and --rename select; BagError if there are none."""
+    """Return the joint states of a bag that --topic and --rename select.
+
+    Raises BagError if the bag cannot be read, has no or several such topics, or no message that names joints.
+    """
     topic = joint_state_topic(bag, arguments.topic)
     return read_joint_states(bag, [topic], rename=dict(arguments.rename))[topic]
 
 
 def joint_state_topic(bag: Path, topic: str | None) -> str:
-    """Return ``topic`` if given, else the bag's topic of joint states; BagError if there is none or several."""
+    """Return ``topic`` if not None, else the bag's only topic of type JointState, or the only one named joint_states.
+
+    Raises BagError if the bag cannot be read, or neither is the only one.
+    """
     if topic is not None:
         return topic
     with BagReader(bag) as reader:
@@ -204,7 +224,10 @@ def joint_state_topic(bag: Path, topic: str | None) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a text table; the first column is left-aligned, the others are right-aligned."""
+    """Return a text table of ``header`` and ``rows``, each of one cell per column, without a newline at the end.
+
+    The first column is left-aligned, the others are right-aligned.
+    """
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     lines = []
     for row in (header, *rows):
@@ -214,5 +237,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def wrapped(text: str) -> str:
-    """Return a paragraph wrapped into lines; words with hyphens are not broken."""
+    """Return a paragraph wrapped into lines of 110 characters, indented by two from the second on.
+
+    Words with hyphens and long words are not broken.
+    """
     return textwrap.fill(text, _LINE_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

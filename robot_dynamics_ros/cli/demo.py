@@ -1,4 +1,7 @@
-"""robot_dynamics demo: compare the tracking errors of control laws on a simulated arm."""
+"""robot_dynamics demo: compare the tracking errors of control laws on a simulated arm.
+
+``run_demo`` takes the parsed arguments that ``add_demo`` declares.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _UNCHECKED = {"position_limit_margin": [math.inf], "velocity_limit_margin": [mat
 
 
 def add_demo(parser: argparse.ArgumentParser) -> None:
-    """Set the description and add the arguments."""
+    """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Compare control laws on a simulated arm: each tracks the same trajectory. Writes a bag of each law, prints "
         "the tracking errors and plots them. Plant and controller run in one process, without ROS and independent of "
@@ -64,7 +67,10 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
 
 
 def run_demo(arguments: argparse.Namespace) -> None:
-    """Run the demo; RobotDynamicsError for invalid arguments and for runs that fail."""
+    """Simulate each law of ``arguments``, print tracking errors, write bags and a plot; with --view serve them.
+
+    Raises RobotDynamicsError for invalid arguments, missing packages, and runs that fail.
+    """
     if arguments.live:
         require_ros()
     if arguments.view:

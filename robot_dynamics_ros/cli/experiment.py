@@ -1,4 +1,7 @@
-"""Experiment of simulate and demo: robot, controller, plant and motion, from command line and parameter file."""
+"""Experiment of simulate and demo: robot, controller, plant and motion, from command line and parameter file.
+
+``Values`` is a function that returns the value of a ROS parameter by its name.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +61,13 @@ class Experiment:
     model
         Model of the controller.
     values
-        Parameters of the controller.
+        Parameters of computed_torque_node, by name.
     plant
         Settings of the simulated arm, with its initial positions.
     points
         Desired motion.
     duration
-        Seconds of motion to track, at most those of ``points``.
+        Seconds of motion to track, from the first change of the desired position on; at most the times of ``points``.
     """
 
     source: RobotSource
@@ -76,13 +79,15 @@ class Experiment:
 
     @property
     def law(self) -> str:
-        """Control law of the parameters."""
+        """Name of the control law that ``values`` select."""
         return controller_settings(self.values).law
 
     def run(self, law: str, bag: Path) -> tuple[Replay, float]:
-        """Simulate with a law into a new bag; return the outcome and the seconds that it took.
+        """Simulate with the law named ``law`` into the new bag ``bag``; return the summary and the real time (s).
 
-        Raises RobotDynamicsError if the controller refuses the motion, or the arm cannot go on.
+        The real time is that of the simulation without loading kernels. A run that ends in a fault is no error; the
+        transitions of the summary have it. Raises RobotDynamicsError if the controller rejects activation or motion, or
+        the simulation of the arm fails, and BagError if ``bag`` exists or cannot be written.
         """
         values = overridden(self.values, {"law": law})
         settings, arm = controller_settings(values), SimulatedArm(self.plant)
@@ -110,9 +115,10 @@ class Experiment:
 
 
 def prepare_kernels(work: Callable[[], object]) -> None:
-    """Run ``work``, which loads or compiles kernels, in the background, so that Ctrl-C interrupts it.
+    """Run ``work``, which loads or compiles kernels, in a background thread, and wait until it is done.
 
-    The reason for a long wait is printed once.
+    Ctrl-C interrupts the wait. Exceptions of ``work`` are raised here. The reason for a wait of more than 2 s is
+    printed to stderr, once for each process.
     """
     with compilations_reported(lambda kernel: _print_once("compiling", announcement(kernel))):
         future = run_in_background(work)
@@ -129,9 +135,11 @@ def _print_once(event: str, text: str) -> None:
 
 
 def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | None = None) -> Experiment:
-    """Return the experiment of a command line; ``overrides`` are parameters of the controller.
+    """Return the experiment of the arguments of simulate or demo, whose kernels are loaded.
 
-    Raises RobotDynamicsError for arguments that do not fit.
+    ``overrides`` are parameters of the controller by name, which replace those of the parameter file. Notes are printed
+    to stderr. Raises RobotDynamicsError for invalid arguments, files and robots, and for laws that follow no
+    trajectory.
     """
     source = named_robot(arguments)
     values, plant_values, motion_values = _parameters(arguments)

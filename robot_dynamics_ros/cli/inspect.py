@@ -1,4 +1,7 @@
-"""robot_dynamics inspect: print the properties of a robot model as tables, or as the JSON of docs/inspect.md."""
+"""robot_dynamics inspect: print the properties of a robot model as tables, or as the JSON of docs/inspect.md.
+
+``run_inspect`` takes the parsed arguments that ``add_inspect`` declares.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ _COLUMNS = {
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
-    """Set the description and add the arguments."""
+    """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Inspect any robot, shipped or your own URDF/xacro: joints, limits, masses, inertias, friction, rotors, "
         "couplings; the mass matrix and the gravity torque relative to the effort limits, at one state and over the "
@@ -83,7 +86,11 @@ def _position(text: str) -> tuple[str, float]:
 
 
 def run_inspect(arguments: argparse.Namespace) -> None:
-    """Print the model; RobotDynamicsError if it cannot be read, or has too many joints for --equations."""
+    """Print the model that ``arguments`` select, as tables or JSON.
+
+    Raises RobotDynamicsError if it cannot be read, an option does not fit it, or it has too many joints for
+    --equations.
+    """
     source, locked = named_robot(arguments), dict(arguments.locked)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)

@@ -1,4 +1,7 @@
-"""Tracking with plant and controller as ROS 2 processes over DDS, for robot_dynamics demo --live."""
+"""Tracking with plant and controller as ROS 2 processes over DDS, for robot_dynamics demo --live.
+
+An Experiment has robot, parameters, plant and desired motion; ``law`` is the name of the control law to use.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ _TOPICS = (STATES, COMMANDS, TRAJECTORY, EFFORTS, DIAGNOSTICS)
 
 
 def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[str, Any]:
-    """Return the parameters of all nodes for a law and the file of the ``trajectory``."""
+    """Return one table of ROS parameters by name, for plant, controller and the node that sends the trajectory.
+
+    ``trajectory`` is the path of the desired motion's file.
+    """
     source, plant = experiment.source, experiment.plant
     given = {p.name: p.read(experiment.values) for p in controller.ALL if experiment.values(p.name) is not p.default}
     return {
@@ -54,7 +60,10 @@ def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[
 
 
 def write_trajectory(points: TrajectoryPoints, path: Path) -> None:
-    """Write a JointTrajectory in YAML."""
+    """Write the positions, velocities and accelerations of ``points`` to ``path`` as a JointTrajectory in YAML.
+
+    An existing file is replaced. Raises OSError if it cannot be written.
+    """
     fields = {"positions": points.positions, "velocities": points.velocities, "accelerations": points.accelerations}
     rows = [
         {name: values[k].tolist() for name, values in fields.items() if values is not None}
@@ -65,10 +74,11 @@ def write_trajectory(points: TrajectoryPoints, path: Path) -> None:
 
 
 def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
-    """Let plant and controller run as processes, and return the tracking of their recording.
+    """Run plant and controller as processes until the motion has ended, and return the tracking of their recording.
 
-    The logs are written beside ``bag``, which is replaced if it exists. Raises RobotDynamicsError for processes that
-    fail or log an error.
+    They run in real time. The recording is ``bag``, which is removed first if it exists. Logs, parameters and
+    trajectory are written to its parent folder. Raises RobotDynamicsError for processes that fail, log an error or do
+    not start within 120 s, and BagError if the recording lacks a part of the motion.
     """
     folder = bag.parent
     make_folder(folder)

@@ -38,7 +38,11 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a subcommand and return its exit code; an error of this package is one line on stderr and exit code 1."""
+    """Run the subcommand of ``argv`` (default: sys.argv[1:]) and return its exit code.
+
+    An error of this package is printed to stderr, and the exit code is 1. Wrong usage raises SystemExit with code 2.
+    Ctrl-C and SIGTERM end the process with code 130, a closed pipe with 141. The signal handlers stay changed.
+    """
     if "_ARGCOMPLETE" in os.environ:  # a shell asks for the words that can follow
         import argcomplete
 
@@ -82,7 +86,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def command_parser(chosen: str) -> argparse.ArgumentParser:
-    """Return the parser; only the chosen subcommand has its arguments, so that only its module is imported."""
+    """Return the parser of robot_dynamics, with all subcommands by name.
+
+    Only the subcommand ``chosen``, a key of COMMANDS or "", has its arguments and, as the default ``run``, the function
+    to call with the parsed arguments: thus only its module is imported.
+    """
     parser = _Parser(
         prog="robot_dynamics", description="Robot models, simulation, bags and identification from the command line."
     )

@@ -1,4 +1,8 @@
-"""robot_dynamics replay: the node's controller without ROS, on a recording."""
+"""robot_dynamics replay: the node's controller without ROS, on a recording.
+
+``run_replay`` takes the parsed arguments that ``add_replay`` declares. ``Values`` is a function that returns the value
+of a ROS parameter by its name.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ _TOPICS = (*INPUTS, "command_states")
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Run the controller of computed_torque_node on the joint states and trajectories of a bag, without ROS and as "
         "fast as possible, and write command_states and faults (/diagnostics) to a new bag, with the times of the "
@@ -72,7 +76,10 @@ def _topic(text: str) -> tuple[str, str]:
 
 
 def run_replay(arguments: argparse.Namespace) -> None:
-    """Replay and print a summary; RobotDynamicsError for an unusable bag, robot or parameter."""
+    """Replay the bag of ``arguments`` to a new bag and print a summary.
+
+    Raises RobotDynamicsError for an unusable bag, robot, parameter or output.
+    """
     check_output(arguments, arguments.output, bag=True)
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as reader:
@@ -110,7 +117,11 @@ def run_replay(arguments: argparse.Namespace) -> None:
 def controller_model(
     arguments: argparse.Namespace, source: RobotSource, values: Values
 ) -> tuple[RobotSource, Values, RobotModel]:
-    """Return the controller's robot, parameters and model; the command line comes before both."""
+    """Return the controller's robot, parameters and model, with the command line's --dynamics and --gravity if given.
+
+    Without --dynamics the parameter dynamics_file, if set, replaces the dynamics file of ``source``. The parameters
+    gravity and joints are applied. Raises RobotModelError for an invalid robot.
+    """
     if arguments.dynamics is None:
         source = replace(source, dynamics=DYNAMICS_FILE.read(values) or source.dynamics)
     values = overridden(values, {controller.GRAVITY.name: arguments.gravity})
@@ -119,19 +130,25 @@ def controller_model(
 
 
 def configuration_of(source: RobotSource, values: Values) -> Configuration:
-    """Return ~/configuration of a controller."""
+    """Return the content of ~/configuration for a controller: its parameters, URDF and dynamics file.
+
+    Raises RobotModelError if the dynamics file cannot be read.
+    """
     text = source.text if isinstance(source.text, str) else source.text.decode(errors="replace")
     return Configuration.of(values, text, source.dynamics_content())
 
 
 def overridden(values: Values, overrides: Mapping[str, object]) -> Values:
-    """Return the values with those of ``overrides`` that are not None."""
+    """Return a lookup that prefers ``overrides``, values by name, to ``values``; those that are None are ignored."""
     given = {name: value for name, value in overrides.items() if value is not None}
     return lambda name: given[name] if name in given else values(name)
 
 
 def summary(result: Replay, seconds: float, output: Path | None) -> str:
-    """Return counts of messages, changes of mode and cut efforts, the time that it took, and the path of the bag."""
+    """Return lines with counts of messages, changes of mode and cut efforts, real time, and the path of the bag.
+
+    ``seconds`` is the real time (s) of the run. ``output`` is the path to name, None for none.
+    """
     lines = [
         f"{result.states} joint_states, {result.commands} commands, {len(result.transitions)} changes of mode, "
         f"{seconds:.1f} s"

@@ -1,4 +1,8 @@
-"""Processes of this package's nodes, which replace the present process or run as its children."""
+"""Processes of this package's nodes, which replace the present process or run as its children.
+
+``node`` is the name of an executable of this package, such as computed_torque_node; ``parameters`` are ROS parameters
+by name.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ _HUMBLE = os.environ.get("ROS_DISTRO") == "humble"
 
 
 def require_ros() -> None:
-    """Raise RobotDynamicsError if ROS 2 is not installed."""
+    """Raise RobotDynamicsError if the Python package rclpy of ROS 2 is not installed."""
     if find_spec("rclpy") is None:
         raise RobotDynamicsError(
             "this command needs ROS 2, but rclpy is not installed. Cure: source a ROS 2 installation, "
@@ -34,14 +38,18 @@ def require_ros() -> None:
 
 
 def node_command(node: str, parameters: Mapping[str, object], *ros_arguments: str) -> list[str]:
-    """Return the command line of a node with its parameters, which are written as JSON, a subset of YAML."""
+    """Return program and arguments that start a node with ``parameters``, followed by ``ros_arguments``.
+
+    The values must be representable in JSON, in which they are passed. ``ros_arguments`` are words after --ros-args,
+    such as "-r", "a:=b".
+    """
     assignments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={json.dumps(value)}")]
     module = "robot_dynamics_ros.executables"
     return [sys.executable, "-m", module, node, "--ros-args", *assignments, *ros_arguments]
 
 
 def become_node(node: str, parameters: Mapping[str, object]) -> NoReturn:
-    """Replace this process by a node, which then receives all signals.
+    """Replace this process by a node, which then receives all signals; this does not return.
 
     Raises RobotDynamicsError if ROS 2 is not installed.
     """
@@ -53,7 +61,10 @@ def become_node(node: str, parameters: Mapping[str, object]) -> NoReturn:
 
 @contextmanager
 def private_domain() -> Iterator[int]:
-    """Yield a ROS domain ID that is reserved on this machine by a locked file."""
+    """Yield a ROS domain ID, 1 to 101, that no other process of this machine has reserved by this function.
+
+    A locked file reserves it until the context ends. Raises RobotDynamicsError if all are reserved.
+    """
     for domain in range(1, _DOMAINS + 1):
         path = Path(gettempdir()) / f"robot_dynamics_ros_domain_{domain}"
         try:
@@ -72,7 +83,10 @@ def private_domain() -> Iterator[int]:
 
 @contextmanager
 def private_graph() -> Iterator[dict[str, str]]:
-    """Yield environment variables with which nodes discover only each other, on this machine."""
+    """Yield a copy of the environment with which nodes discover only each other, on this machine.
+
+    It has a ROS domain ID that is reserved until the context ends. Raises RobotDynamicsError if none is free.
+    """
     # Later distributions warn about Humble's variable.
     variable, value = ("ROS_LOCALHOST_ONLY", "1") if _HUMBLE else ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     with private_domain() as domain:
@@ -80,7 +94,12 @@ def private_graph() -> Iterator[dict[str, str]]:
 
 
 class NodeProcess:
-    """Node of this package as a child process. Its output goes to the file ``log``; with ``pipe`` only stderr does."""
+    """Node of this package as a child process, which starts on construction in its own session.
+
+    Output and errors go to the file ``log``, which is replaced; with ``pipe`` stdout is the pipe ``process.stdout``.
+    ``environment`` are all its environment variables, ``ros_arguments`` words after --ros-args. ``process`` is its
+    subprocess.Popen. Call ``stop`` and then ``join`` to end it.
+    """
 
     def __init__(
         self, node: str, log: Path, environment: Mapping[str, str], ros_arguments: Sequence[str], *, pipe: bool = False
@@ -104,7 +123,7 @@ class NodeProcess:
             )
 
     def check(self) -> None:
-        """Raise RobotDynamicsError, with the end of the log, if the process has failed."""
+        """Raise RobotDynamicsError, with the end of the log, if the process has ended with another exit code than 0."""
         code = self.process.poll()
         if code:
             raise RobotDynamicsError(f"{self.name} ended with exit code {code}. End of {self.log}:\n{self.tail()}")
@@ -113,20 +132,23 @@ class NodeProcess:
         return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
 
     def errors(self) -> list[str]:
-        """Return the lines of the log that are errors."""
+        """Return the lines of the log so far that begin with [ERROR] or [FATAL]."""
         return [line for line in self._lines() if line.startswith(("[ERROR]", "[FATAL]"))]
 
     def tail(self) -> str:
-        """Return the last lines of the log."""
+        """Return the last eight lines of the log, joined by newlines."""
         return "\n".join(self._lines()[-8:])
 
     def stop(self) -> None:
-        """Send SIGINT, as Ctrl-C does."""
+        """Send SIGINT, as Ctrl-C does, and return at once; no effect on a process that has ended."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
 
     def join(self, deadline: float) -> None:
-        """Wait for the process to end after ``stop``; kill it at ``deadline`` (time.monotonic, s)."""
+        """Wait for the process to end, with SIGINT once a second, and close its pipe.
+
+        It is killed at ``deadline``, a time (s) of time.monotonic(). Call ``stop`` first.
+        """
         while self.process.poll() is None and time.monotonic() < deadline:
             try:
                 self.process.wait(timeout=min(_RESEND_PERIOD, max(0.0, deadline - time.monotonic())))
@@ -140,18 +162,22 @@ class NodeProcess:
 
 
 class ProcessGroup:
-    """Context manager that stops all its node processes on exit, also after an exception."""
+    """Context manager that stops all its node processes on exit, also after an exception.
+
+    They receive SIGINT, the last added first, and are killed after 10 s. Without an exception, RobotDynamicsError is
+    then raised if one has ended with an exit code other than 0. ``members`` are the processes, in the order of ``add``.
+    """
 
     def __init__(self) -> None:
         self.members: list[NodeProcess] = []
 
     def add(self, process: NodeProcess) -> NodeProcess:
-        """Add a process and return it."""
+        """Add a started process, which the group then stops, and return it."""
         self.members.append(process)
         return process
 
     def check(self) -> None:
-        """Raise RobotDynamicsError if a process has failed."""
+        """Raise RobotDynamicsError if a process has ended with an exit code other than 0."""
         for member in self.members:
             member.check()
 

@@ -1,4 +1,8 @@
-"""Robots of commands: shipped with this package, a URDF or xacro file, of robot_descriptions, or recorded in a bag."""
+"""Robots of commands: shipped with this package, a URDF or xacro file, of robot_descriptions, or recorded in a bag.
+
+robot_descriptions is a PyPI package that downloads URDFs by name. ``arguments`` are the parsed arguments of a command
+to which ``add_robot`` or ``add_named_robot`` has added options.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
 from robot_dynamics_ros.launching import SUFFIX, expand_xacro
+from robot_dynamics_ros.messages.joint_state import renaming
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.resources import (
@@ -37,7 +42,15 @@ _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
 
 @dataclass(frozen=True)
 class RobotSource:
-    """Content of a robot's files, not yet parsed."""
+    """Content of a robot's files, not yet parsed.
+
+    ``name`` is the path of the URDF, or bag and topic, for messages. ``text`` is the content of the URDF. ``dynamics``
+    is the path of the dynamics file, or None; without it ``dynamics_text`` is the content of a recorded one, or empty.
+    ``gravity`` is the recorded controller's (3,), m/s^2, in the root frame; empty if it has none.
+
+    Methods that create a model raise RobotModelError, with the name, for an invalid URDF or dynamics file, and for a
+    dynamics file that cannot be read.
+    """
 
     name: str  # for messages: the path of the URDF, or bag and topic
     text: str | bytes  # content of the URDF
@@ -50,7 +63,10 @@ class RobotSource:
         return f"{self.name}, dynamics file: {self.dynamics or recorded}"
 
     def dynamics_content(self) -> str:
-        """Return the content of the dynamics file; empty for none. Raises the errors of ``model``."""
+        """Return the text of the dynamics file, or else the recorded one; empty if there is none.
+
+        Raises RobotModelError if the file cannot be read.
+        """
         if self.dynamics is None:
             return self.dynamics_text
         try:
@@ -59,9 +75,11 @@ class RobotSource:
             raise RobotModelError(f"{self.dynamics}: {error.strerror}. Cure: check the path") from None
 
     def model(self, **keywords: Any) -> RobotModel:
-        """Return the model; keywords and errors are those of ``RobotModel.from_urdf``. Errors begin with the name.
+        """Return the model; ``keywords`` are those of ``RobotModel.from_urdf``, such as joints, locked and gravity.
 
-        A warning about the URDF of a shipped robot is a note, since its header documents the published values.
+        Raises RobotModelError, with the name, for an invalid URDF or dynamics file and for keywords that do not fit. A
+        warning about the URDF of a shipped robot is printed as a note instead, since its header documents the published
+        values.
         """
         if Path(self.name).parent != share_directory() / "urdf":
             return self._model(**keywords)
@@ -89,7 +107,7 @@ class RobotSource:
             raise RobotModelError(f"{self.name}: {message.removeprefix(_UNNAMED)}") from None
 
     def joint_names(self) -> tuple[str, ...]:
-        """Return the names of the movable joints, without warnings. Raises the errors of ``model``."""
+        """Return the names of all movable joints of the model, without warnings; RobotModelError for invalid files."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RobotModelWarning)
             return self.model().joint_names
@@ -103,8 +121,9 @@ class RobotSource:
     ) -> RobotModel:
         """Return the model of the given joints (all for None); others are locked at ``locked`` positions, else at 0.
 
-        ``note`` is printed to stderr after the names of joints that are locked at 0. Raises RobotDynamicsError for
-        unknown joints, and the errors of ``model``.
+        ``locked`` has positions (rad or m) by joint. ``note`` is printed to stderr after the names of joints that are
+        locked at 0; empty for none. ``gravity`` (3,), m/s^2, is in the root frame; None for that of the dynamics file.
+        Raises RobotDynamicsError for unknown joints, and RobotModelError for invalid files.
         """
         locked = dict(locked or {})
         if joints is None:
@@ -127,13 +146,19 @@ def _note_published(text: str) -> None:
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """Add --robot (default: the robot of the bag) and options for its files, which ``recorded_robot`` uses."""
+    """Add --robot, --dynamics, --gravity and --xacro-arg to ``parser``, for ``recorded_robot`` and ``load_robot``.
+
+    --robot is None by default, for the robot of the bag.
+    """
     _add(parser, "--robot", metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot in the bag)")
     _add_robot_files(parser)
 
 
 def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
-    """Add the argument ROBOT, with ``options`` of ``add_argument``, and options for its files, for ``named_robot``."""
+    """Add the argument ROBOT and --dynamics, --gravity and --xacro-arg to ``parser``, for ``named_robot``.
+
+    ``options`` are keywords of ``add_argument`` for ROBOT.
+    """
     _add(parser, "robot", metavar="ROBOT|URDF", help=_ROBOTS, **options)
     _add_robot_files(parser)
 
@@ -151,7 +176,10 @@ def _completions(prefix: str, **_: Any) -> list[str]:
 
 
 def same_robot(command: str, arguments: argparse.Namespace) -> str:
-    """Return the line of another command for the robot of ``arguments``."""
+    """Return a command line, quoted for a shell, of the subcommand ``command`` for the robot of ``arguments``.
+
+    It contains ROBOT, and --dynamics and --xacro-arg if they are given.
+    """
     words = ["robot_dynamics", command, arguments.robot]
     if arguments.dynamics is not None:
         words += ["--dynamics", arguments.dynamics]
@@ -186,7 +214,10 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
 
 
 def dynamics_file(text: str | None) -> str | None:
-    """Return the path of a dynamics file, given by path or name of an installed one; None for "none" and None."""
+    """Return the path of a dynamics file from ``text``, a path or the name of an installed one such as panda_coulomb.
+
+    It is None for "none" and None. A text that is neither is returned unchanged, as a path.
+    """
     if text is None or text == "none":
         return None
     return text if os.path.exists(text) else str(named_dynamics_file(text) or text)
@@ -195,8 +226,8 @@ def dynamics_file(text: str | None) -> str | None:
 def named_robot(arguments: argparse.Namespace) -> RobotSource:
     """Read the robot of the argument ROBOT: shipped with this package, else a file, else of robot_descriptions.
 
-    --dynamics is the path of a dynamics file, or "none"; a shipped robot has its own by default. Raises
-    RobotDynamicsError for files that cannot be read.
+    --dynamics is the path or name of a dynamics file, or "none"; by default a shipped robot has its own, others none.
+    Raises RobotDynamicsError for unknown names, and for files that cannot be read, downloaded or expanded by xacro.
     """
     name, dynamics, xacro_arguments = arguments.robot, arguments.dynamics, dict(arguments.xacro_arg)
     path = Path(name)
@@ -262,10 +293,11 @@ def _unknown(name: str, described: Mapping[str, bool]) -> str:
 
 
 def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = None) -> RobotSource:
-    """Return the robot of --robot, else of the bag; RobotDynamicsError if there is none.
+    """Return the robot of --robot if given, else that of ``bag``.
 
-    The bag's robot is that of ~/configuration of a controller in the namespace of the topic ``near`` (default: the
-    joint states), else that of robot_description.
+    The bag's robot is that of ~/configuration of a controller in the namespace of the topic ``near`` (None: of the
+    joint states), else that of robot_description. --dynamics replaces its dynamics file. Raises RobotDynamicsError if
+    there is no robot, and if bag or files cannot be read.
     """
     if arguments.robot is not None:
         return named_robot(arguments)
@@ -287,11 +319,26 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
     return RobotSource(f"{bag}: robot_description", description, dynamics)
 
 
-def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | None = None) -> RobotModel:
-    """Return the model of those joints that the bag's joint states contain; ``source`` None: --robot, else the bag's.
+def _fitting_rename(names: Sequence[str], joints: Sequence[str]) -> str:
+    """Return the argument of --rename that replaces one prefix of the recorded ``names`` and yields all ``joints``.
 
-    Other joints are locked at 0. These, and the source of a recorded robot, are reported on stderr. Raises
-    RobotDynamicsError if there is no robot or its joints do not match.
+    Return "OLD=NEW" if there is none.
+    """
+    for name in names:
+        tail = os.path.commonprefix([name[::-1], joints[0][::-1]])[::-1].lstrip("_/")
+        old, new = name.removesuffix(tail), joints[0].removesuffix(tail)
+        if tail and old and set(joints) <= set(map(renaming({old: new}), names)):
+            return f"{old}={new}"
+    return "OLD=NEW"
+
+
+def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | None = None) -> RobotModel:
+    """Return the model of those joints of a robot that the bag's joint states contain, after --rename.
+
+    The robot is ``source``; None for that of --robot, else that of the bag. Other joints are locked at 0. These, and
+    the source of a recorded robot, are reported on stderr. --gravity, else the recorded one, is applied. Raises
+    RobotDynamicsError if there is no robot, it is invalid, or none of its joints is recorded, and if the bag cannot be
+    read.
     """
     names = read_joint_names(bag, joint_state_topic(bag, arguments.topic), dict(arguments.rename))
     source = source or recorded_robot(arguments, bag)
@@ -300,7 +347,7 @@ def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | N
     if not recorded:
         raise RobotDynamicsError(
             f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(names)}. "
-            "Cure: give --rename OLD=NEW, or another --robot"
+            f"Cure: give --rename {_fitting_rename(names, joints)}, or another --robot"
         )
     if arguments.robot is None:
         print(f"note: robot: {source}", file=sys.stderr)

@@ -1,4 +1,7 @@
-"""robot_dynamics simulate: the node's controller on a simulated arm, with one or several laws."""
+"""robot_dynamics simulate: the node's controller on a simulated arm, with one or several laws.
+
+``run_simulate`` takes the parsed arguments that ``add_simulate`` declares. Laws are names of control laws.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ PICTURE = "tracking.png"
 
 
 def add_simulate(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Runs the controller of computed_torque_node and the arm of simulation_node in one process, in "
         "lockstep and without ROS, along a trajectory; prints how well it tracks; and writes a bag as the live nodes "
@@ -80,7 +83,10 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
 
 
 def run_simulate(arguments: argparse.Namespace) -> None:
-    """Simulate, and print the table; RobotDynamicsError for arguments that do not fit and runs that end in a fault."""
+    """Simulate with each law of ``arguments``, print the table, and keep the recordings with --output.
+
+    Raises RobotDynamicsError for arguments that do not fit and, after the table, if a run ends in a fault.
+    """
     laws, output = list(dict.fromkeys(arguments.law or ())), arguments.output
     if len(laws) > 1 and output is not None:
         check_folder(arguments, output, laws)
@@ -99,12 +105,16 @@ def run_simulate(arguments: argparse.Namespace) -> None:
 
 
 def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path]:
-    """Return the bag of each law in a folder of results."""
+    """Return the path of each law's bag, ``folder``/LAW/bag, by law."""
     return {law: folder / law / "bag" for law in laws}
 
 
 def check_folder(arguments: argparse.Namespace, folder: Path, laws: Sequence[str]) -> None:
-    """Check as ``check_output`` that the results of several laws can be written to ``folder``, and for matplotlib."""
+    """Check that the bags of ``laws`` and their plot can be written to ``folder``; call this before any work is done.
+
+    Raises RobotDynamicsError if ``folder`` exists without --overwrite, something in the place of a bag or the plot is
+    neither, one of them is an input, or matplotlib is not installed.
+    """
     require_plotter()
     if not (arguments.overwrite and folder.is_dir()):
         check_output(arguments, folder, bag=True)
@@ -115,10 +125,11 @@ def check_folder(arguments: argparse.Namespace, folder: Path, laws: Sequence[str
 
 
 def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], picture: Path | None) -> list[Tracking]:
-    """Simulate with each law of ``bags`` and print the table; return how each law tracks.
+    """Simulate with each law of ``bags``, print the table, and return the tracking of the laws that do not fail.
 
-    A bag is written where ``bags`` has a path, and the plot to ``picture`` if it is not None. If a run ends in a fault,
-    RobotDynamicsError is raised after the table of the other laws.
+    A bag is written where ``bags`` has a path, and replaces one there; None: it is not kept. The plot is written to the
+    file ``picture`` if it is not None. If a run fails or ends in a fault, RobotDynamicsError is raised after the table
+    of the others.
     """
     model, notes = experiment.model, []
     runs: list[Tracking] = []
@@ -155,7 +166,11 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
 
 
 def print_comparison(runs: list[Tracking], units: list[str]) -> None:
-    """Print the table of tracking errors, and how much better each law tracks than the first one."""
+    """Print the table of tracking errors of one or more runs, and a line for each run after the first.
+
+    The line has the ratio of the first run's RMS error to that of the run. ``units`` are those of the joints' errors,
+    "mrad" or "mm".
+    """
     print(tracking_table(runs, units))
     first = runs[0]
     for run in runs[1:]:

@@ -1,4 +1,8 @@
-"""Tracking errors of recorded runs: values, table and picture."""
+"""Tracking errors of recorded runs: values, table and picture.
+
+A cycle is one state of the robot with the command that answers it. ``units`` has "mrad" or "mm" for each joint; values
+are converted from SI units.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +25,12 @@ _COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """Recorded motion of m cycles and n joints, in SI units: time (m,); desired, actual, effort (m, n).
+    """Recorded motion of m cycles and n joints, in SI units: ``time`` (m,); ``desired``, ``actual``, ``effort`` (m, n).
 
-    ``late`` cycles have a command that arrived after the next state. ``lost`` cycles have no command for their state
-    and are not among the m.
+    ``law`` is the name of the control law. ``time`` is the state's stamp (s) since the first change of the desired
+    position. ``desired`` and ``actual`` are positions, ``effort`` is the commanded one, in the order of
+    ``joint_names``. ``late`` is the number of cycles whose command arrived after the next state. ``lost`` is the number
+    of cycles without a command for their state, which are not among the m.
     """
 
     law: str
@@ -38,29 +44,31 @@ class Tracking:
 
     @property
     def error(self) -> Array:
-        """Desired minus actual position (m, n)."""
+        """Desired minus actual position (m, n), rad or m."""
         return self.desired - self.actual
 
     @property
     def rms(self) -> Array:
-        """RMS error of each joint (n,)."""
+        """Root mean square error of each joint (n,), rad or m."""
         return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
 
     @property
     def worst(self) -> Array:
-        """Largest absolute error of each joint (n,)."""
+        """Largest absolute error of each joint (n,), rad or m."""
         return np.asarray(np.abs(self.error).max(axis=0))
 
     @property
     def total_rms(self) -> float:
-        """RMS error over time and joints."""
+        """Root mean square error over time and joints; rad and m are not distinguished."""
         return float(np.sqrt(np.mean(self.error**2)))
 
 
 def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
     """Read a motion from a bag: ``duration`` (s) from the cycle in which the desired position first changes.
 
-    States and commands are matched by their stamps. Raises BagError if the bag does not contain the whole motion.
+    The topics are /joint_states and /computed_torque_node/command_states, whose messages are matched by their stamps.
+    ``law`` is stored in the result. Raises BagError if the bag cannot be read, the desired position does not change, or
+    the bag does not contain the whole motion.
     """
     series = read_joint_states(bag, [STATES, COMMANDS])
     state = series[STATES]
@@ -87,12 +95,15 @@ def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
 
 
 def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:
-    """Return the unit of position errors for each joint: "mrad" or "mm"."""
+    """Return the unit of position errors for each of ``joint_names``: "mm" for prismatic joints, else "mrad"."""
     return ["mm" if name in model.prismatic_joints else "mrad" for name in joint_names]
 
 
 def tracking_table(runs: list[Tracking], units: list[str]) -> str:
-    """Return a text table of the RMS and largest error of each joint and law, in ``units``."""
+    """Return a text table with a column for each run: RMS and largest error of each joint, then of error and effort.
+
+    All ``runs`` must have the same joints, at least one.
+    """
     mixed = len(set(units)) > 1
     error_unit = "mixed" if mixed else units[0]
     effort_unit = "mixed" if mixed else "Nm" if units[0] == "mrad" else "N"
@@ -124,7 +135,11 @@ def require_plotter() -> None:
 
 
 def plot_tracking(runs: list[Tracking], robot: str, units: list[str], path: Path) -> None:
-    """Plot motion, error (logarithmic) and effort of each joint, and write a PNG to ``path``."""
+    """Plot motion, error (logarithmic) and effort of each joint, one curve for each run, to a PNG file ``path``.
+
+    All ``runs`` must have the same joints; at most seven are drawn. ``robot`` is the name in the title. An existing
+    file is replaced. Requires matplotlib.
+    """
     import matplotlib  # imported here because it takes a second
 
     matplotlib.use("Agg")

@@ -1,4 +1,7 @@
-"""robot_dynamics warm-up: compile the kernels before the first start of nodes and commands."""
+"""robot_dynamics warm-up: compile the kernels before the first start of nodes and commands.
+
+``run_warm_up`` takes the parsed arguments that ``add_warm_up`` declares.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from robot_dynamics_ros.simulation import Plant
 
 
 def add_warm_up(parser: argparse.ArgumentParser) -> None:
-    """Set the description and add the arguments."""
+    """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Compile the kernels of the nodes and commands, and store them in NUMBA_CACHE_DIR, else ~/.cache, readable by "
         "other users. They are the same for every robot; only the simulation of coupled joints with friction and of "
@@ -32,7 +35,10 @@ def add_warm_up(parser: argparse.ArgumentParser) -> None:
 
 
 def run_warm_up(arguments: argparse.Namespace) -> None:
-    """Fill, check or clear the cache; RobotDynamicsError if this is impossible, or a kernel is missing."""
+    """Compile and store the kernels for the robot of ``arguments``; with --check only check, with --clear remove them.
+
+    Raises RobotDynamicsError if numba is not available, kernels cannot be stored, or, with --check, one is missing.
+    """
     if not compilation.COMPILED:
         raise RobotDynamicsError("numba is not installed or disabled. Cure: install it, or unset NUMBA_DISABLE_JIT")
     if arguments.clear:

@@ -1,4 +1,10 @@
-"""Compiled kernels that are generated for one robot."""
+"""Compiled kernels that are generated for one robot.
+
+A generated kernel is a function (parameters, q, ..., result) -> status. Its arguments are C-contiguous float64 arrays:
+the robot's model array ``parameters``, the vectors that ``algorithm.vectors`` names, and the result, which it writes.
+The status is OK, WRONG_SHAPE, or SINGULAR + j if the mass matrix is not positive definite at coordinate j (constants of
+kernels/entries). ``topology`` and ``parameters`` are the flat model arrays of a robot, from kernels.layout.pack.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +33,10 @@ _ALGORITHMS = {
 def customised_kernel(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
     """Return the single-state kernel of an algorithm for one robot, or None if it cannot be traced.
 
-    ``topology`` and ``parameters`` are the model arrays (see kernels/layout). The kernel is a function (parameters, q,
-    ..., result) -> status, see ``source.function_source``; arguments are C-contiguous float64 arrays. The results equal
-    those of the general kernel bit for bit, except for the sign of a zero and for products of zero with infinity or
-    NaN. Robots that differ only in the inertial parameters of their bodies share a kernel. Without numba the same
-    source runs as plain Python.
+    ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (n,). None: forward dynamics of
+    a robot with a coordinate that moves no body. The results equal those of the general kernel bit for bit, except for
+    the sign of a zero and for products of zero with infinity or NaN. Robots that differ only in the inertial parameters
+    of their bodies share a kernel. Without numba the same source runs as plain Python.
     """
     program = trace_algorithm(algorithm, topology, parameters)
     return None if program is None else _generated(function_source(program), algorithm.name)
@@ -40,9 +45,10 @@ def customised_kernel(algorithm: Algorithm, topology: IntArray, parameters: Arra
 def customised_batch(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
     """Return the batched kernel of an algorithm for one robot, or None if it cannot be traced.
 
-    ``topology`` and ``parameters`` are the model arrays (see kernels/layout). The kernel is a function (parameters, q,
-    ..., result) -> status, see ``source.batch_source``. It releases the GIL. It has its own sine and cosine, so that it
-    agrees with the single-state kernel up to rounding.
+    ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (count, n), the result (count,
+    ...). None: forward dynamics of a robot with a coordinate that moves no body. A singular mass matrix of state i
+    gives the status SINGULAR + i n + j. The kernel releases the GIL. It has its own sine and cosine, so that it agrees
+    with the single-state kernel up to rounding.
     """
     program = trace_algorithm(algorithm, topology, parameters)
     if program is None:
@@ -61,15 +67,17 @@ def _generated(source: str, name: str) -> Kernel:
 class CustomisedKernels(GeneralKernels):
     """Kernels that are generated for one robot's tree, placements, couplings, rotors and gravity.
 
-    The interface is that of ``GeneralKernels``. Each kernel is generated at its first access. The derivatives use the
-    general kernel, and so does forward dynamics if it cannot be traced (see tracing).
+    The interface is that of the base class ``GeneralKernels``: functions such as ``inverse_dynamics`` of C-contiguous
+    float64 arrays, which write the result to the last one. Each kernel is generated at its first access. The
+    derivatives use the general kernel, and so does forward dynamics if a coordinate moves no body.
 
     Parameters
     ----------
     topology, parameters
-        Model arrays, see kernels/layout.
+        Flat model arrays of the robot.
     generated
-        Kernels by name that were generated for the same robot with other inertias, and that are used again.
+        Kernels by name that were generated for the same robot with other inertias, and that are used again; None for
+        the first of such robots.
     """
 
     customised = True

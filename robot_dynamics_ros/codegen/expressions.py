@@ -3,7 +3,7 @@
 Arithmetic on known numbers is evaluated immediately and not recorded. Other operations are simplified by rules that
 keep every finite result bit for bit, except for the sign of a zero: x + 0, x - x, 0 x, 1 x, -1 x and x / 1 are folded.
 Equal operations are recorded once, regardless of the order of their operands. A negation is not an operation: it is a
-flag of the expression, which a sum or a result evaluates.
+flag of the expression, which a sum or a result evaluates. A scalar is an expression or a float, a known number.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Node(NamedTuple):
     Attributes
     ----------
     operation
-        One of the constants of this module, such as ADD, SIN or INPUT.
+        One of the constants INPUT, CONSTANT, ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER, SIN, COS and SQRT.
     operands
-        Indices of the operands; empty for inputs and constants.
+        Indices of the operands in ``Trace.nodes``; empty for inputs and constants.
     array, element
         For an input ``array[element]``: name of the array, and index.
     value
@@ -43,14 +43,15 @@ class Node(NamedTuple):
 class Trace:
     """Expression graph recorded by one run of a kernel.
 
-    ``left``, ``right`` and other operands are scalars: expressions of this trace, or known numbers.
+    ``left``, ``right`` and other operands are scalars: expressions of this trace, or known numbers. An expression is
+    known if it does not depend on an input; it is then a float.
 
     Attributes
     ----------
     nodes
-        Operations, each after its operands.
+        List of ``Node``: inputs, constants and operations, each after its operands.
     guards
-        Indices of the comparisons that were assumed to be true, in the order of evaluation.
+        Indices in ``nodes`` of the comparisons that were assumed to be true, in the order of evaluation.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ class Trace:
         return self._record(Node(INPUT, (), array, element), False)
 
     def needed(self, results: Iterable[Scalar]) -> list[int]:
-        """Return the sorted indices of the nodes that ``results`` and the guards depend on."""
+        """Return the ascending indices of the nodes that ``results`` and the guards depend on, including themselves."""
         needed = {value.place for value in results if isinstance(value, Expression)} | set(self.guards)
         for place in reversed(range(len(self.nodes))):
             if place in needed:
@@ -74,7 +75,10 @@ class Trace:
         return sorted(needed)
 
     def count_operations(self, results: Iterable[Scalar]) -> Counter[str]:
-        """Return the number of each operation ("+", "-", "*", "/", ">", "sin", "cos", "sqrt") for ``results``."""
+        """Return the number of each operation ("+", "-", "*", "/", ">", "sin", "cos", "sqrt") for ``results``.
+
+        Each recorded operation that ``results`` or the guards need counts once. Negations are not counted.
+        """
         nodes = [self.nodes[place] for place in self.needed(results)]
         return Counter(node.operation for node in nodes if node.operands)
 
@@ -122,7 +126,10 @@ class Trace:
         return self._record(Node(name, (argument.place,)), name == SIN and argument.negative)
 
     def guard(self, greater: Scalar, smaller: Scalar) -> bool:
-        """Assume that ``greater > smaller``, record the comparison and return True."""
+        """Assume that ``greater > smaller``, record the comparison in ``guards`` and return True.
+
+        The generated code checks it when it runs.
+        """
         operands = (self._unsigned(self._lifted(greater)), self._unsigned(self._lifted(smaller)))
         self.guards.append(self._record(Node(GREATER, operands), False).place)
         return True
@@ -193,15 +200,15 @@ class Expression:
         return self.trace.quotient(other, self)
 
     def sin(self) -> Expression:
-        """Return the sine."""
+        """Return the sine of the expression, in rad."""
         return self.trace.function(SIN, self)
 
     def cos(self) -> Expression:
-        """Return the cosine."""
+        """Return the cosine of the expression, in rad."""
         return self.trace.function(COS, self)
 
     def sqrt(self) -> Expression:
-        """Return the square root."""
+        """Return the square root of the expression; that of a negative number fails or is NaN in the generated code."""
         return self.trace.function(SQRT, self)
 
     def __gt__(self, other: Scalar) -> bool:

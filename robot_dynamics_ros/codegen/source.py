@@ -1,4 +1,9 @@
-"""Source code of customised kernels: single-state and batched functions, and the sine and cosine of the latter."""
+"""Source code of customised kernels: single-state and batched functions, and the sine and cosine of the latter.
+
+A trace is the graph of operations that an algorithm carries out, and a result is an expression of the trace or a known
+number. A guard is a comparison that tracing assumed to be true. OK, WRONG_SHAPE and SINGULAR are constants of
+kernels/entries. ``parameters`` is the flat model array of that name, from kernels.layout.pack.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ class Statements:
     Attributes
     ----------
     lines
-        The statements in order. Those of guards have two or more lines.
+        The statements in order, as strings without indentation. Those of guards have two or more lines.
     """
 
     def __init__(
@@ -73,7 +78,10 @@ class Statements:
             self._texts[place] = text
 
     def text(self, result: Scalar) -> str:
-        """Return the source text of a result, which is valid after ``lines``; ``result`` is one of ``results``."""
+        """Return the source text, an expression, of a result; it is valid after ``lines``.
+
+        ``result`` is one of the ``results`` given to the constructor, or a known number.
+        """
         if not isinstance(result, Expression):
             return repr(float(result))
         return f"-{self._texts[result.place]}" if result.negative else self._texts[result.place]
@@ -92,10 +100,10 @@ def _operation(node: Node, operands: list[str], functions: str) -> str:
 def function_source(program: Program) -> str:
     """Return the source of a module with a single-state kernel ``(parameters, q, ..., result) -> int``.
 
-    The kernel has the name of the program's algorithm, and its vectors and result as arguments. Vectors have shape
-    (n,), the result (n,), (n, n) or (2 + n, n). It returns OK, or WRONG_SHAPE for an array of the wrong shape, or
-    SINGULAR + j if the mass matrix is not positive definite at coordinate j (see kernels/entries). It writes the result
-    only if it returns OK.
+    The kernel has the name of the program's algorithm, and its vectors and result as arguments, float64 arrays. Vectors
+    have shape (n,), the result (n,), (n, n) or (2 + n, n). It returns OK, or WRONG_SHAPE for an array of the wrong
+    shape, or SINGULAR + j if the mass matrix is not positive definite at coordinate j. It writes the result only if it
+    returns OK.
     """
     algorithm, n = program.algorithm, program.n
     name = algorithm.result
@@ -194,9 +202,9 @@ def batch_source(program: Program, own_parameters: bool = False, block: int = BL
     """Return the source of a module with a batched kernel ``(parameters, q, ..., result) -> int``.
 
     The kernel is named after the algorithm, with "_batch" appended. Vectors have shape (count, n), the result (count,
-    ...). It returns OK, or WRONG_SHAPE for an array of the wrong shape, or SINGULAR + i n + j if the mass matrix of
-    state i is not positive definite at coordinate j (see kernels/entries). State i is the first such state; later
-    results are not written.
+    ...), all float64. It returns OK, or WRONG_SHAPE for an array of the wrong shape, or SINGULAR + i n + j if the mass
+    matrix of state i is not positive definite at coordinate j. State i is the first such state; later results are not
+    written.
 
     States are processed in blocks, in one buffer with constant offsets. So the compiler knows that its rows do not
     overlap, and vectorizes each statement. The last block is filled with copies of the last state. The result of a

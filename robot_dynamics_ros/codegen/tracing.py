@@ -1,4 +1,9 @@
-"""Execution of kernels as plain Python on symbolic scalars, which records their arithmetic."""
+"""Execution of kernels as plain Python on symbolic scalars, which records their arithmetic.
+
+A symbolic scalar is an ``Expression`` of a ``Trace`` (codegen.expressions). To trace an algorithm is to run its kernel
+once on such scalars for the given robot. A guard is a comparison that is assumed to be true and checked by the
+generated code. ``topology`` and ``parameters`` are the flat model arrays of a robot, from kernels.layout.pack.
+"""
 
 from __future__ import annotations
 
@@ -58,18 +63,18 @@ Scalars = NDArray[np.object_]
 
 
 class Algorithm(NamedTuple):
-    """Kernel that can be customised.
+    """Kernel that can be customised, that is, generated for one robot; the constants of this module are all of them.
 
     Attributes
     ----------
     name
         Name of the kernel and of its generated versions.
     vectors
-        Names of the arguments of shape (n,).
+        Names of the arguments of shape (n,), in order.
     result
-        Name of the result.
+        Name of the argument to which the result is written.
     axes
-        Number of axes of the result.
+        Number of axes of the result, 1 for a vector, 2 for a matrix.
     """
 
     name: str
@@ -95,7 +100,7 @@ class Program(NamedTuple):
     algorithm
         The algorithm.
     parameter_count
-        Length of the robot's array ``parameters`` (see kernels/layout).
+        Length of the robot's array ``parameters``.
     n
         Number of independent coordinates.
     trace
@@ -112,7 +117,7 @@ class Program(NamedTuple):
 
 
 def trace_algorithm(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Program | None:
-    """Trace an algorithm for the robot with the given model arrays (see ``layout.pack``).
+    """Return an algorithm's program for the robot with the given model arrays, or None if it cannot be traced.
 
     ``algorithm`` is a constant of this module, such as INVERSE_DYNAMICS. Tree, placements, couplings, rotors and
     gravity are folded into the program. Mass, first moment and inertia of each body are read from ``parameters`` at run
@@ -139,8 +144,9 @@ def trace_algorithm(algorithm: Algorithm, topology: IntArray, parameters: Array)
 def run(algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars]) -> Scalars | None:
     """Return the results of a general kernel, run as plain Python on arguments (n,) of any number type.
 
-    ``vectors`` are the arguments that ``algorithm.vectors`` names, arrays (n,) of dtype object. The result is an array
-    of dtype object and ``algorithm.axes`` axes, or None if the mass matrix is not positive definite.
+    ``robot`` has the model arrays (from kernels.layout.unpack). ``vectors`` are the arguments that
+    ``algorithm.vectors`` names, arrays (n,) of dtype object. The result is an array of dtype object and
+    ``algorithm.axes`` axes, or None if the mass matrix is not positive definite.
     """
     n = len(vectors[0])
     work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)

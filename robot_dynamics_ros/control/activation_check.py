@@ -4,10 +4,16 @@ A wrong sign, a wrong order of the joints, or gravity compensated twice make an 
 rest they are visible in the measured effort, which should be g(q), Craig (6.59), up to static friction. A hypothesis
 predicts an effort h; its normalised residual at joint i is
 
-    z_i = |measured_i - h_i| / (friction_i + floor + TOLERANCE |h_i|).
+    z_i = |measured_i - h_i| / (friction_i + floor + TOLERANCE |h_i|),
 
-An error hypothesis is accepted only if all of its z_i are at most 1, some z_i of g(q) is at least MARGIN, and neither
-g(q) nor 0 plus the effort of a payload at the end effector fits. Positions q are in rad or m, efforts in Nm or N.
+with the static friction of the joint, a floor for errors of any joint (a share of the largest gravity torque), and the
+relative error TOLERANCE of the model. An error hypothesis is accepted only if all of its z_i are at most 1, some z_i of
+g(q) is at least MARGIN (above 1), and neither g(q) nor 0 plus the effort of a payload at the end effector fits.
+
+Errors: wrong sign of all or some joints, wrong order of the joints, about twice or half of g(q). Accepted: about g(q);
+about zero (brakes on, or reports without gravity); efforts that are not reported (None, empty, or not finite for single
+joints); poses without gravity torque. Any other difference, such as an unmodelled payload or contact, results in a
+warning that names the joint with the largest residual. Positions q are in rad or m, efforts in Nm or N.
 """
 
 from __future__ import annotations
@@ -54,7 +60,8 @@ def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tup
     """Compare the measured effort (n,) of an arm at rest at ``q`` (n,) with the model.
 
     ``model`` must include gravity even if the robot compensates for it. ``measured`` None means that no effort is
-    reported. Returns warnings and raises RobotDynamicsError as described in ``check_effort``.
+    reported. Returns the texts of warnings, usually none. Raises RobotDynamicsError, naming cause, joints, values and
+    cure, for the errors above, and for a wrong number of efforts.
     """
     gravity = model.gravity_torque(q)
     return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), payload_effort(model, q))
@@ -63,7 +70,8 @@ def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tup
 def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array | None:
     """Return the measured effort (n,) if it holds the arm at rest at ``q`` (n,), else None.
 
-    It does not if it is not reported (None), not finite, or about zero, for example with brakes on.
+    It does not if it is not reported (None), not finite for some joint, or about zero, for example with brakes on.
+    About zero: for every joint within its static friction plus about a tenth of the largest gravity torque.
     """
     if measured is None or not np.isfinite(measured).all():
         return None
@@ -76,11 +84,6 @@ def check_effort(
 ) -> tuple[str, ...]:
     """Compare the measured effort with the gravity torque.
 
-    Errors: wrong sign of all or some joints, wrong order of the joints, about twice or half of g(q). Accepted: about
-    g(q); about zero (brakes on, or reports without gravity); efforts that are not reported (None, empty, or not finite
-    for single joints); poses without gravity torque. Any other difference, such as an unmodelled payload or contact,
-    results in a warning that names the joint with the largest residual.
-
     One pose does not reveal every error: twice the gravity of a single joint looks like a payload, swapped joints with
     equal load are not detected, and a wrong sign is detected only if the joint's gravity torque is at least about twice
     its friction and a twentieth of the largest gravity torque.
@@ -90,19 +93,19 @@ def check_effort(
     joint_names
         Names of the n joints.
     measured
-        Measured effort (n,), Nm or N.
+        Measured effort (n,), Nm or N; None, empty, or not finite for a joint: not reported.
     gravity
         g(q) (n,), Nm or N.
     friction
-        Static friction (n,), at least 0, Nm or N; see ``holding_friction``.
+        Static friction (n,), at least 0, Nm or N.
     load
-        Effort (n,) of a payload of 1 kg at the end effector, Nm or N; see ``payload_effort``. Zeros: no payload is
+        Effort (n,), Nm or N, by which the motors hold a payload of 1 kg at the end effector. Zeros: no payload is
         considered.
 
     Returns
     -------
     tuple of str
-        Warnings.
+        Texts of the warnings; empty if there is none.
 
     Raises
     ------
@@ -164,10 +167,10 @@ def _about_zero(measured: Array, gravity: Array, slack: Array) -> bool:
 
 
 def holding_friction(model: RobotModel, q: Array) -> Array:
-    """Return the friction (n,), at least 0, that may hold the joints at rest at ``q`` (n,).
+    """Return the friction (n,), at least 0, Nm or N, that may hold the joints at rest at ``q`` (n,).
 
-    The maximum over both directions and two speeds: 1e-9 (static friction, Stribeck) and 0.1 rad/s or m/s, at which a
-    sigmoid friction model is almost saturated.
+    It is the maximum over both directions and two speeds: 1e-9 (static friction, Stribeck) and 0.1 rad/s or m/s, at
+    which a sigmoid friction model is almost saturated.
     """
     speeds = np.array([1e-9, -1e-9, 0.1, -0.1])
     friction: Array = np.abs(model.friction_torque(q, np.outer(speeds, np.ones(model.n)))).max(axis=0)
@@ -175,7 +178,11 @@ def holding_friction(model: RobotModel, q: Array) -> Array:
 
 
 def payload_effort(model: RobotModel, q: Array) -> Array:
-    """Return the effort (n,) of a payload of 1 kg at ``q`` (n,): -J^T g at the link that most joints move."""
+    """Return the effort (n,), Nm or N, by which the motors hold 1 kg at the end effector, at ``q`` (n,).
+
+    It is -J^T g, with the acceleration of gravity g and the linear Jacobian J (3, n) of the end effector's origin. The
+    end effector is the link that the largest number of joints moves, of several the last one in ``link_names``.
+    """
     jacobians = [model.jacobian(q, link)[:3] for link in reversed(model.link_names)]
     last = max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian).max(axis=0) > 1e-9)))
     effort: Array = -last.T @ model.gravity

@@ -1,6 +1,8 @@
 """Evaluation of the active control law, and the hold that replaces it after a fault.
 
 Positions are in rad or m, velocities per s, torques in Nm or N; each vector is (n,) in the order of the model's joints.
+``model`` has no gravity if the robot compensates for it; M(q) is its mass matrix, g(q) its gravity torque. ``time`` (s)
+is by the controller's clock, that of the trajectories. Names such as ``ramp_time`` are fields of ControllerSettings.
 """
 
 from __future__ import annotations
@@ -40,13 +42,13 @@ class ActiveLaw:
     tuning
         Checked settings.
     gains
-        Gains for the inertia at the start; undefined before ``begin``.
+        Gains (n,) for the inertia at the start; undefined before ``begin``.
     integral
-        Integral of the position error; the caller adds to it.
+        Integral of the position error, an ErrorIntegral; the caller adds to it.
     targets
         Targets of the end effector.
     end_effector
-        Errors of the end effector in the last cycle; None without a target.
+        Errors of the end effector in the last cycle; None for joint-space laws and after targets were dropped.
     """
 
     gains: Gains
@@ -69,9 +71,10 @@ class ActiveLaw:
         self.gains = self.tuning.gains(inertia)
 
     def tune(self, tuning: Tuning, inertia: Array | None) -> None:
-        """Apply new settings; ``inertia`` as for ``begin``, None before the first cycle.
+        """Apply new settings; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q) passed to ``begin``.
 
-        If the end-effector link or its controlled components change, the targets are dropped.
+        None before ``begin``: the gains are not set yet. If the end-effector link or its controlled components change,
+        the targets are dropped.
         """
         old, new = self.tuning.end_effector, tuning.end_effector
         self.tuning = tuning
@@ -85,7 +88,7 @@ class ActiveLaw:
             self.gains = gains
 
     def drop_targets(self) -> None:
-        """Drop all targets; the end effector holds its pose in the next cycle."""
+        """Drop all targets; the end effector then holds the pose measured in the next cycle."""
         self.targets.clear()
         self.end_effector = self._begin = None
 
@@ -95,9 +98,10 @@ class ActiveLaw:
         self.drop_targets()
 
     def effort(self, model: RobotModel, q: Array, qd: Array, time: float, period: float) -> Array:
-        """Return the torque for the measured state ``q``, ``qd`` at ``time`` (s) of the controller.
+        """Return the torque (n,) for the measured state ``q``, ``qd`` at ``time`` (s) of the controller.
 
-        ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown.
+        ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown. The torque includes
+        friction compensation, if set, and the feedforward effort of the trajectory, and is not limited.
         """
         law, desired = self.tuning.law, self._desired
         if isinstance(law, JointLaw):
@@ -115,7 +119,10 @@ class ActiveLaw:
         return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
 
     def effort_at_rest(self, model: RobotModel, q: Array) -> Array | None:
-        """Return the torque at rest at ``q``, with the desired motion at rest; None for task-space laws."""
+        """Return the law's torque (n,) for a measured state at rest at ``q`` and the desired position at rest.
+
+        It is without friction. None for task-space laws.
+        """
         law, still = self.tuning.law, np.zeros(len(q))
         if not isinstance(law, JointLaw):
             return None
@@ -124,8 +131,8 @@ class ActiveLaw:
     def start_duration(self, model: RobotModel, q: Array, load: Array) -> float:
         """Return the duration (s) of the transition of the effort at the start, at ``q``.
 
-        It is ``ramp_time``, or longer if the joints would yield too fast to ``load``, the effort at the start less the
-        gravity torque.
+        ``load`` (n,) is the effort at the start less g(q). The result is ``ramp_time`` or, unless that is 0, a longer
+        time in which the position errors by which the gains balance the load grow at most at 0.05 rad/s or m/s.
         """
         seconds, kp = self.tuning.settings.ramp_time, self.gains.kp
         if seconds > 0.0 and load.any() and (kp > 0.0).all():
@@ -160,7 +167,8 @@ class ActiveLaw:
 class Hold:
     """Fall-back after a fault: stop along ``plan`` from the measured state in ``feedback``, then hold.
 
-    In each cycle ``advance`` updates the plan, and ``effort`` returns the torque.
+    In each cycle ``advance`` updates the plan, and ``effort`` returns the torque. The load is a torque (n,) beyond g(q)
+    that the law produced at rest, because it compensates an unmodelled load.
     """
 
     def __init__(self, law: ActiveLaw, plan: MotionPlan, feedback: Feedback, checks: Checks) -> None:
@@ -170,10 +178,11 @@ class Hold:
         self._resting = False
 
     def begin(self, model: RobotModel, fault: Fault, effort: Array) -> None:
-        """Start after ``fault``; ``effort`` is the last one of the law.
+        """Start after ``fault``; ``effort`` (n,) is the last one that the law commanded.
 
-        If the law's torque at rest differs from the gravity torque by at most ``hold_effort_margin``, the difference is
-        kept, as it compensates an unmodelled load.
+        The load is the law's torque at rest, or ``effort`` of a task-space law, less g(q). It is zero instead if it
+        exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
+        wrong motion of the arm. In these cases the integral of the position error is reset.
         """
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
         self._load = self._offset = np.zeros(len(effort))
@@ -189,9 +198,10 @@ class Hold:
         self._law.integral.reset()
 
     def advance(self, time: float, steady: float, longest: float) -> None:
-        """Advance the plan to ``time`` (s); a stop takes at most ``longest`` (s).
+        """Advance the plan to ``time`` (s); each joint decelerates fast enough to stop within ``longest`` (s).
 
-        ``steady`` (s) is the time of the steady clock, for the age of the state.
+        ``steady`` (s) is the time by a clock that never stops or jumps, for the age of the state. Without a usable
+        state the plan holds the last measured position.
         """
         plan, feedback = self._plan, self._feedback
         self._law.deactivate()
@@ -211,8 +221,9 @@ class Hold:
     def effort(self, model: RobotModel) -> Array:
         """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
 
-        The error e is the plan's position minus the measured one, and load the torque that ``begin`` has kept. Without
-        a usable state, and if damping is unstable, g(q) is returned. The torque is not finite for extreme states.
+        q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
+        the measured one. Kp and Kd are the law's gains, multiplied by M if they are accelerations. Without a usable
+        state, and if damping is unstable, g(q) is returned. The torque is not finite for extreme states.
         """
         plan, feedback, gains, tuning = self._plan, self._feedback, self._law.gains, self._law.tuning
         q, qd = feedback.state if feedback.known else (plan.q, plan.qd)
@@ -232,7 +243,7 @@ class Hold:
         self._load = self._offset = np.zeros(len(self._load))
 
     def resume(self, time: float) -> None:
-        """Let the plan hold from ``time`` (s) on, with the position error by which the law produces the load."""
+        """Let the plan hold from ``time`` (s) on, offset by the position error by which the law holds the load."""
         if self._feedback.known:
             self._plan.hold(time, self._plan.q + self._offset)
         self._resting = False

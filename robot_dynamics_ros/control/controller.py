@@ -65,9 +65,10 @@ class Command(NamedTuple):
 class Controller:
     """Controller that computes joint efforts from trajectories and measured states, with a fall-back after faults.
 
-    Times are seconds. ``time`` is by the clock of the trajectories, chosen by the caller; ``steady`` is by a clock that
-    never stops or jumps, for the age of the measured state. Before the first trajectory the arm holds the position of
-    the first cycle.
+    Times are seconds, with any origin. ``time`` is by the clock of the trajectories and stamps, chosen by the caller;
+    ``steady`` is by a clock that never stops or jumps, for the age of states. Before the first trajectory the arm holds
+    the position of the first cycle. ``on_fault`` and the like are fields of ``settings``. Modes: ``active`` runs the
+    law, ``hold`` and ``zero`` hold the arm or command zero effort while a check fails, then ``fault`` until cleared.
 
     Attributes
     ----------
@@ -79,10 +80,8 @@ class Controller:
         Result of the last cycle; None before the first command.
     feedback
         Measured state; read-only.
-    cycles, clamped_cycles, slowed_cycles
-        Numbers of cycles with a command, with an effort limit reached, and with a rate limit reached.
-    trajectories
-        Number of accepted trajectories.
+    cycles, clamped_cycles, slowed_cycles, trajectories
+        Numbers of cycles with a command, at an effort limit, at a rate limit, and of accepted trajectories.
     period
         Cycle period (s), by the update rate or else estimated from the stamps of the states; 0 if unknown.
     start_effort
@@ -132,7 +131,7 @@ class Controller:
 
     @property
     def fault(self) -> Fault | None:
-        """Last fault, or None."""
+        """Last fault, also after it was cleared; None before the first one."""
         return self._safety.fault
 
     @property
@@ -142,12 +141,12 @@ class Controller:
 
     @property
     def late_cycles(self) -> int:
-        """Number of cycles that were more than half a period late."""
+        """Number of cycles that were more than half a period late; 0 without an update rate."""
         return self._rate.late
 
     @property
     def external_torque(self) -> Array | None:
-        """External torque (n,), Nm or N; None without an observer and before its first estimate."""
+        """External torque (n,), Nm or N, positive along the joint; None without observer or before an estimate."""
         return self._checks.external.torque
 
     @property
@@ -193,7 +192,7 @@ class Controller:
         return transitions
 
     def check_start(self, q: Array) -> None:
-        """Raise RobotDynamicsError if gains are unstable at the cycle period, with the inertia at ``q`` (n,)."""
+        """Raise RobotDynamicsError if gains are unstable at ``period`` (unless 0), with the inertia at ``q`` (n,)."""
         self._tuning.check_sampling(self.period, self.model.mass_matrix(q).diagonal())
 
     def tune(self, settings: ControllerSettings) -> None:
@@ -229,11 +228,11 @@ class Controller:
         self._changed = True
 
     def set_speed_scaling(self, factor: float) -> None:
-        """Set the speed factor of trajectory time, 0 to 1; RobotDynamicsError for other numbers."""
+        """Set the speed factor of trajectory time: 1 full speed, 0 at rest; RobotDynamicsError outside 0 to 1."""
         self._plan.set_speed(factor)
 
     def hold_from_the_start(self, q: Array) -> None:
-        """Hold q (n,), rad or m, from the first cycle on, instead of the measured position."""
+        """Hold q (n,), rad or m, from the first cycle on, not the measured position; call before the first cycle."""
         self._first_hold = q.copy()
 
     def follow(self, points: TrajectoryPoints, start_time: float | None, now: float) -> Trajectory:
@@ -257,7 +256,7 @@ class Controller:
     def targets(self) -> EndEffectorTargets:
         """Return the targets of the end effector, to which new ones can be added.
 
-        Raises RobotDynamicsError for joint-space laws, and in other modes than ``active``.
+        Raises RobotDynamicsError for joint-space laws, in other modes than ``active``, and before the first state.
         """
         if not self._tuning.law.task_space:
             raise RobotDynamicsError(
@@ -309,8 +308,8 @@ class Controller:
     def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
         """Process a measured state; return True if it is valid, otherwise the next ``update`` detects a fault.
 
-        ``stamp`` (s) is the time of measurement, ``q`` (n,) the position (rad or m), ``qd`` (n,) the velocity, or None
-        if it is not measured.
+        ``stamp`` (s) is the time of measurement by the clock of ``time``, ``steady`` (s) that of arrival, ``q`` (n,)
+        the position (rad or m), ``qd`` (n,) the velocity, or None if it is not measured.
         """
         effort = None if self.command is None else self.command.effort
         good = self.feedback.take(stamp, steady, q, qd, effort if self.mode is Mode.ACTIVE else None)
@@ -321,8 +320,8 @@ class Controller:
     def update(self, time: float, steady: float) -> Command | None:
         """Run a cycle at ``time`` (s) and return the command, or None before the first valid state.
 
-        A time that jumps back, or ahead of the steady clock by more than ``state_timeout``, is a fault that drops the
-        trajectory.
+        ``steady`` (s) is the same moment by the steady clock. A time that jumps back, or ahead of the steady clock by
+        more than ``state_timeout``, is a fault that drops the trajectory.
         """
         feedback = self.feedback
         dt = 0.0 if self.command is None else time - self.time
@@ -379,7 +378,7 @@ class Controller:
     def last_effort(self, steady: float) -> Array | None:
         """Return the effort (n,), Nm or N, to command last, before deactivation; None if nothing has been commanded.
 
-        It is the last one if the arm has been stopped, else the gravity torque or zero by ``on_fault``.
+        It is the last one if the arm ``stopped``, else the gravity torque or zero by ``on_fault``, rate limited.
         """
         if self.command is None or self.stopped:
             return None if self.command is None else self.command.effort

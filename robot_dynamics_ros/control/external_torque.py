@@ -22,7 +22,8 @@ from robot_dynamics_ros.model import RobotModel
 class MomentumObserver:
     """Observer of the external joint torque r (n,), positive if it acts on the joints: M qdd + C qd + g = u - F + r.
 
-    With the momentum p = M(q) qd, r = K (p(t) - p(0) - int (u - F + C^T qd - g + r) ds), C by Christoffel
+    M is the mass matrix, C the Coriolis matrix, g the gravity torque, u the commanded effort, F the friction torque, K
+    the gain. With the momentum p = M(q) qd, r = K (p(t) - p(0) - int (u - F + C^T qd - g + r) ds), C by Christoffel
     symbols, so that dM/dt = C + C^T. Then r' = K (external - r): a decoupled first-order lag with time constant 1 / K,
     without accelerations and without the inverse of M. In discrete time:
 
@@ -69,7 +70,8 @@ class MomentumObserver:
     def update(self, model: RobotModel, time: float, q: Array, qd: Array, effort: Array) -> Array:
         """Update the observer with a state and return the external torque.
 
-        An unchanged time returns the last estimate; a time that went back resets the observer.
+        The first state returns zeros. An unchanged time returns the last estimate; a time that went back resets the
+        observer.
 
         Parameters
         ----------
@@ -143,7 +145,8 @@ class ExternalTorque:
     Attributes
     ----------
     torque
-        External torque (n,), Nm or N; None if unknown.
+        External torque (n,), Nm or N, positive in the direction of the joints; None without an observer, and before
+        the first state with a known velocity.
     """
 
     def __init__(self, gain: float, friction_smoothing_velocity: float) -> None:
@@ -157,20 +160,25 @@ class ExternalTorque:
     def observe(self, model: RobotModel, feedback: Feedback, effort: Array) -> None:
         """Update with the last state of ``feedback``, reached under the commanded ``effort`` (n,), Nm or N.
 
-        Without an observer or a known velocity nothing changes.
+        ``model`` has no gravity if the robot compensates for it. Without an observer or a known velocity nothing
+        changes. Raises RobotDynamicsError, naming the joint, for a torque that is not finite.
         """
         if self._observer is not None and feedback.velocity_known:
             q, speed = feedback.state[0], feedback.unfiltered  # the lag of a filter would appear as torque
             self.torque = self._observer.update(model, feedback.stamp, q, speed, effort)
 
     def reset(self) -> None:
-        """Reset the observer after a gap in the states."""
+        """Reset the observer after a gap in the states; ``torque`` is None until the next state."""
         if self._observer is not None:
             self._observer.reset()
             self.torque = None
 
     def collision(self, joint_names: Sequence[str], threshold: Array) -> Fault | None:
-        """Return a fault if a joint's torque exceeds its ``threshold`` (n,), Nm or N, else None."""
+        """Return a fault if a joint's torque exceeds its ``threshold`` (n,), Nm or N, else None.
+
+        The magnitudes are compared. The fault has the first such joint, by its name in ``joint_names`` (n). An unknown
+        torque is no fault.
+        """
         if self.torque is None:
             return None
         over = np.abs(self.torque) > threshold

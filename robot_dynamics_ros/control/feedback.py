@@ -1,4 +1,8 @@
-"""Measured joint states: velocity filter, plausibility checks and age."""
+"""Measured joint states: velocity filter, plausibility checks and age.
+
+Stamps are times of measurement by the clock of the publisher, the ROS clock. ``steady`` (s) is the time by a clock that
+never stops or jumps. Origins are arbitrary.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ class Sample(NamedTuple):
     Attributes
     ----------
     stamp
-        Time of measurement (ns).
+        Time of measurement (ns since the epoch of the ROS clock); 0: not stamped.
     q, qd, effort
         Position (rad or m), velocity and effort (Nm or N), each (n,) in the robot's joint order; None: not measured.
     """
@@ -61,9 +65,9 @@ class UnusableSample(NamedTuple):
 class VelocityFilter:
     """First-order low-pass filter y' = w (u - y), w = 2 pi cutoff, exact for an input that is held in each interval.
 
-    y_k = u_k + exp(-w dt) (y_{k-1} - u_k). Well below the sampling rate its gain at the frequency f is
-    1 / sqrt(1 + (f / cutoff)^2), and its delay at low frequencies is 1 / w. It is initialised with the first velocity,
-    without a transient from zero.
+    u is the measured, y the filtered velocity, dt (s) the time between samples: y_k = u_k + exp(-w dt) (y_{k-1} - u_k).
+    Well below the sampling rate its gain at the frequency f is 1 / sqrt(1 + (f / cutoff)^2), and its delay at low
+    frequencies is 1 / w. It is initialised with the first velocity, without a transient from zero.
 
     If velocities are not measured, u_k is the backward difference of the positions: for constant acceleration the
     velocity half an interval earlier. Differences are wrapped to [-pi, pi], because drivers of continuous joints may
@@ -123,6 +127,9 @@ class VelocityFilter:
 class Feedback:
     """Last measured joint state, its faults and its age; ``steady`` is the time of a steady clock (s).
 
+    ``cutoff`` of the velocity filter is in Hz, 0 for none. Joints that are ``continuous`` (n,), None for no joint, may
+    report positions modulo 2 pi.
+
     Attributes
     ----------
     state
@@ -132,11 +139,11 @@ class Feedback:
     known
         True after the first valid state.
     stamp
-        Stamp (s) of the last valid state.
+        Stamp (s) of the last valid state; -inf before the first one.
     state_timeout
         Age (s) above which the state is stale.
     arrival
-        Time (s), by the steady clock, of the last message of these joints, valid or not.
+        Time (s), by the steady clock, of the last message of these joints, valid or not; -inf before the first one.
     stamp_repeats
         True if the last state has the same stamp as the previous one, until ``fault`` is called.
     usable
@@ -151,11 +158,7 @@ class Feedback:
         state_timeout: float,
         continuous: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Create the feedback of n joints.
-
-        ``cutoff`` of the velocity filter is in Hz, 0 for none. Joints that are ``continuous`` (n,), None for no joint,
-        may report positions modulo 2 pi.
-        """
+        """Create the feedback of the n joints ``joint_names``; ``cutoff`` in Hz, ``state_timeout`` in s."""
         self._names = tuple(joint_names)
         unlimited = np.full(len(self._names), np.inf)
         self._continuous = continuous if continuous is not None and continuous.any() else None
@@ -189,16 +192,20 @@ class Feedback:
         self._step, self._speed = position_step, largest_velocity
 
     def set_breakaway_effort(self, effort: Array) -> None:
-        """Set the change of effort (n,), Nm or N, above which an unchanged state is a fault, as joints must move."""
+        """Set the change of commanded effort (n,), Nm or N, at which joints must move; infinite by default.
+
+        It is a fault if no measured value changes for longer than ``state_timeout`` although the effort of a joint has
+        changed by more. Joints with an infinite position step are not checked.
+        """
         self._breakaway = effort
 
     def set_cutoff(self, cutoff: float) -> None:
-        """Replace the velocity filter by one with this ``cutoff`` (Hz)."""
+        """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
         self._filter = VelocityFilter(len(self._names), cutoff)
 
     @property
     def trouble(self) -> str:
-        """Reason why the state is missing or invalid, as text."""
+        """Reason why the state is missing or invalid, as text; before the first message "no joint_states yet"."""
         return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
 
     @property
@@ -208,7 +215,7 @@ class Feedback:
 
     @property
     def velocity_known(self) -> bool:
-        """True if the velocity is known; see ``VelocityFilter.started``."""
+        """True with the first measured velocity or, if it is not measured, from the second position on."""
         return self._filter.started
 
     def take(self, stamp: float, steady: float, q: Array, qd: Array | None, effort: Array | None = None) -> bool:
@@ -219,7 +226,7 @@ class Feedback:
         Parameters
         ----------
         stamp, steady
-            Time of measurement, and arrival by the steady clock (s).
+            Time of measurement, and time of arrival by the steady clock (s).
         q
             Position (n,), rad or m.
         qd
@@ -308,12 +315,12 @@ class Feedback:
         )
 
     def reject(self, steady: float, reason: str) -> None:
-        """Record an invalid message of these joints; ``reason`` is the text of its fault."""
+        """Record an invalid message of these joints, arrived at ``steady`` (s); ``reason`` is the text of its fault."""
         self.arrival = steady
         self._invalid = self._momentary = Fault(Cause.STATE_INVALID, reason)
 
     def receive(self, steady: float) -> None:
-        """Record that the last state was received again."""
+        """Record that the last state was received again at ``steady`` (s), which makes its age 0."""
         self.arrival = steady
 
     def note_incomplete(self, reason: str) -> None:
@@ -324,22 +331,26 @@ class Feedback:
     miss = former_attribute("note_incomplete")
 
     def age(self, steady: float) -> float:
-        """Return the time (s) since the last message of these joints."""
+        """Return the time (s) since the last message of these joints, valid or not; inf before the first one."""
         return steady - self.arrival
 
     def fault(self, steady: float) -> Fault | None:
-        """Return the fault of the state or of a message since the last call, or None; update ``usable``."""
+        """Return the current fault, or None, and update ``usable``; to be called once a cycle.
+
+        In this order: the last defect of a message since the previous call, even if a valid one followed; the newest
+        message is invalid; the state is stale or there is none.
+        """
         momentary, stale = self._momentary, self.stale(steady)
         self.usable = self.known and stale is None and (self._fresh or self._invalid is None)
         self._momentary, self._fresh, self.stamp_repeats = None, False, False
         return momentary or self._invalid or stale
 
     def missing(self, steady: float) -> bool:
-        """True if the newest message is invalid or stale."""
+        """Return True if the newest message is invalid or older than ``state_timeout``, or if there is none."""
         return self._invalid is not None or self.stale(steady) is not None
 
     def stale(self, steady: float) -> Fault | None:
-        """Return a fault if the state is older than ``state_timeout``, else None."""
+        """Return a fault if ``age`` exceeds ``state_timeout``, also if there is no message yet, else None."""
         age = steady - self.arrival
         if age <= self.state_timeout:
             return None

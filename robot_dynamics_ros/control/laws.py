@@ -1,8 +1,9 @@
 """Joint-space control laws, their gains, and arrays of per-joint settings.
 
-Each law returns the joint torque (n,), Nm or N, for the measured position ``q`` and velocity ``qd`` (n,). The error e
-is the desired minus the measured position; ``integral`` (n,), rad s or m s, is its integral. Laws ignore arguments that
-their formulas do not contain. ID(q, qd, qdd) are the inverse dynamics without friction.
+Each law returns the joint torque (n,), Nm or N, for the measured position ``q`` and velocity ``qd`` (n,). The
+``desired`` motion has q_d, qd_d and qdd_d, the ``gains`` Kp, Kd and Ki. The error e is q_d - q, e' is qd_d - qd, and
+``integral`` (n,), rad s or m s, is int e. Laws ignore arguments that their formulas do not contain. M, C and g are mass
+matrix, Coriolis matrix and gravity torque of ``model``; ID(q, qd, qdd) are its inverse dynamics without friction.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ def per_joint(
     most: float = np.finfo(float).max,
     of: str = "joint",
 ) -> Array:
-    """Return ``values``, one for all joints or n, as (n,).
+    """Return ``values``, one number for all of the n joints ``joint_names`` or n numbers, as (n,).
 
-    Raises RobotDynamicsError for a wrong size and for values outside 0 to ``most``. Its message has the setting's
-    ``name``, an entry of ``joint_names``, and ``of``: what these entries are if not joints.
+    Raises RobotDynamicsError for a wrong size and for values outside 0 to ``most`` inclusive. Only for its message are
+    the ``name`` of the setting and ``of``, the word for an entry of ``joint_names``.
     """
     array = np.array(values, dtype=np.float64)
     n = len(joint_names)
@@ -46,9 +47,10 @@ def per_joint(
 
 
 def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[str]) -> Array:
-    """Return limits (n,), infinite if ``values`` is empty; arguments and errors as of ``per_joint``.
+    """Return limits (n,) from ``values``, one number for all of the n joints or n numbers; infinite if it is empty.
 
-    A limit of 0 is also an error.
+    Raises RobotDynamicsError, with the ``name`` of the setting and the joint of ``joint_names``, for another size and
+    for values that are not positive; infinite ones are allowed.
     """
     if len(values) == 0:
         return np.full(len(joint_names), np.inf)
@@ -66,7 +68,7 @@ class Gains:
     """Gains ``kp``, ``kd`` and ``ki`` (n,) of position error, velocity error and integral of the position error.
 
     Units are 1/s^2, 1/s and 1/s^3 for `computed_torque`, whose feedback is an acceleration, and Nm/rad and Nms/rad (N/m
-    and Ns/m) for laws whose feedback is a torque.
+    and Ns/m) for laws whose feedback is a torque, which have no ``ki``.
     """
 
     kp: Array
@@ -156,7 +158,7 @@ class Law:
         feedback.
     compensates_gravity
         True if the torque contains g(q), or g of the desired position, in every state. Any further torque at rest then
-        compensates an unmodelled load, which the hold keeps after a fault.
+        compensates an unmodelled load, and the position hold after a fault keeps it.
     compensates_friction
         True if friction compensation for the desired velocity can be added.
     follows
@@ -178,7 +180,11 @@ class Law:
 
 @dataclass(frozen=True, kw_only=True)
 class JointLaw(Law):
-    """Joint-space law: its properties, and its function ``torque``, one of this module with the arguments of all."""
+    """Joint-space law: its properties, and its function ``torque``, one of this module.
+
+    Arguments of ``torque`` are model, gains, desired motion, and q, qd, integral, each (n,); it returns the joint
+    torque (n,), Nm or N.
+    """
 
     torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array]
 

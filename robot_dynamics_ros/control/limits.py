@@ -1,4 +1,8 @@
-"""Limits of effort and motion, checks of the motion, and the integral of the position error."""
+"""Limits of effort and motion, checks of the motion, and the integral of the position error.
+
+Positions are in rad or m, velocities per s, efforts in Nm or N; arrays (n,) have one number for each joint. A check
+returns the fault of the first joint that fails it, or None.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +50,15 @@ class ErrorIntegral:
         self.value[:] = 0.0
 
     def keep_torque(self, ki: Array, new: Array) -> None:
-        """Rescale to keep the torque when the gain ``ki`` (n,) changes to ``new`` (n,); zero if ``new`` is zero."""
+        """Rescale ``value`` to keep its product with the gain, ``ki`` (n,) before, ``new`` (n,) now; 0 if that is 0."""
         self.value *= np.divide(ki, new, out=np.zeros_like(ki), where=new > 0.0)
 
     def add(self, error: Array, dt: float, cut: Array) -> None:
-        """Integrate ``error`` (n,) over ``dt`` (s); ``cut`` (n,), Nm or N, is the requested less the limited effort."""
+        """Add ``error`` (n,), desired minus measured position, times ``dt`` (s).
+
+        ``cut`` (n,) is the requested less the limited effort. The integral of a joint is not changed if its ``cut`` has
+        the sign of its error.
+        """
         step = error * dt
         step[cut * error > 0.0] = 0.0
         self.value += step
@@ -96,7 +104,10 @@ class EffortLimiter:
         self._fade_time = self._left = seconds
 
     def limit(self, requested: Array, dt: float) -> Array:
-        """Return the limited effort (n,) for a finite ``requested`` effort (n,), ``dt`` (s) after the last command."""
+        """Return the limited effort (n,) for a finite ``requested`` effort (n,), ``dt`` (s) after the last command.
+
+        The rate limit applies to the change from the last effort, and not to the first effort.
+        """
         if self._left > 0.0:
             self._left = max(self._left - dt, 0.0)
             requested = requested + self._left / self._fade_time * self._difference
@@ -120,7 +131,7 @@ class EffortLimiter:
         return self.effort
 
     def over(self, names: Sequence[str], requested: Array) -> tuple[str, ...]:
-        """Return the names of the joints whose ``requested`` effort (n,) exceeds the effort limit."""
+        """Return those of the joints' ``names`` (n) whose ``requested`` effort (n,) exceeds the limit in magnitude."""
         return tuple(name for name, cut in zip(names, np.abs(requested) > self.limits, strict=True) if cut)
 
 
@@ -139,13 +150,14 @@ class Brake:
         self.release()
 
     def release(self) -> None:
-        """Allow the positions of the next call of ``velocities``, even beyond the limits."""
+        """Accept the positions of the next call of ``velocities`` as within the limits, even if they are beyond."""
         self._open = np.full_like(self._bounds, np.inf)
 
     def velocities(self, q: Array, deceleration: Array, bandwidth: Array) -> Array:
-        """Return the smallest and largest allowed velocity (2, n), rad/s or m/s, at ``q`` (n,).
+        """Return the smallest (row 0) and largest (row 1) allowed velocity (2, n), rad/s or m/s, at ``q`` (n,).
 
-        ``deceleration`` (n,) is in rad/s^2 or m/s^2, ``bandwidth`` (n,) of braking in 1/s.
+        The magnitudes are at most the ``speed`` of the constructor. ``deceleration`` a (n,) is in rad/s^2 or m/s^2,
+        ``bandwidth`` (n,) of braking in 1/s.
         """
         at = np.array([-q, q])
         self._open = np.maximum(self._bounds, np.minimum(self._open, at))
@@ -159,17 +171,14 @@ class Brake:
 class MotionLimits:
     """Check of measured position and velocity against the limits and their margins.
 
-    ``accept`` widens position limits to the current position. A widened limit follows the joint inwards.
+    ``position_margin`` and, of the speed, ``margin`` (n,) are the distances beyond the limits that are no fault; inf:
+    not checked. ``accept`` widens position limits to the current position. A widened limit follows the joint inwards.
     """
 
     def __init__(
         self, names: Sequence[str], lower: Array, upper: Array, speed: Array, position_margin: Array, margin: Array
     ) -> None:
-        """Set the limits (n,) of the joints ``names``: ``lower`` and ``upper`` position, and ``speed``.
-
-        ``position_margin`` and, of the speed, ``margin`` (n,) are the distances beyond them that are no fault; inf: not
-        checked. Units are rad or m, and rad/s or m/s.
-        """
+        """Set the limits (n,) of the joints ``names``: ``lower`` and ``upper`` position, and ``speed``."""
         self._names = tuple(names)
         self._bounds = np.array([lower, -speed]), np.array([upper, speed])
         self._margins = np.array([position_margin, margin])
@@ -185,11 +194,11 @@ class MotionLimits:
         self._most = np.array([upper, high[1]]) + self._margins
 
     def accept(self, q: Array) -> None:
-        """Widen the position limits to include ``q`` (n,)."""
+        """Set the position limits to those of the joints, widened to include ``q`` (n,)."""
         self._widen(np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q))
 
     def check(self, state: Array) -> Fault | None:
-        """Return the fault of a finite ``state`` (2, n), position and velocity, or None."""
+        """Return the fault of a finite ``state`` (2, n), position and velocity, beyond limit and margin, or None."""
         if all_within(state, self._least, self._most):
             if self._opened:
                 low, high = self._bounds[0][0], self._bounds[1][0]
@@ -216,7 +225,7 @@ class LastingCheck:
     Attributes
     ----------
     counts
-        True while a joint is at its limit.
+        True if a joint was at or beyond its limit in the last call of ``check``.
     """
 
     def __init__(self, names: Sequence[str], cause: Cause) -> None:
@@ -228,7 +237,8 @@ class LastingCheck:
     def check(self, values: Array, limits: Array, dt: float, seconds: float) -> Fault | None:
         """Return a fault if a magnitude of ``values`` (n,) has been at its limit (n,) for over ``seconds``, else None.
 
-        ``dt`` (s) is the time since the last call. The units are those of the limits.
+        At the limit: equal or above, in all calls of this time. ``dt`` (s) is the time since the last call. ``values``
+        and ``limits`` have the same unit.
         """
         reached = np.abs(values) >= limits
         self.counts = bool(reached.any())
@@ -246,7 +256,7 @@ class DampingCheck:
     """Detection of unstable damping, for example behind a long delay.
 
     A joint that is pushed or falls moves in one direction. A joint that has exceeded its speed limit in both directions
-    since the fault, without ``RECOVERY_TIME`` below it in between, oscillates because of the damping.
+    since the fault, with excesses of any joint less than 0.2 s apart, oscillates because of the damping.
 
     Attributes
     ----------
@@ -260,12 +270,12 @@ class DampingCheck:
         self.begin()
 
     def begin(self) -> None:
-        """Restart the detection; called in each cycle in which the law is active."""
+        """Restart the detection; to be called in each cycle in which the law is active, that is, without a fault."""
         self.unstable = False
         self._too_fast_at = -math.inf  # ``update`` then resets the directions
 
     def update(self, velocity: Array, time: float) -> None:
-        """Update with the measured ``velocity`` (n,) at ``time`` (s) of the controller."""
+        """Update with the measured ``velocity`` (n,) at ``time`` (s) by the clock of the trajectories."""
         forth, back = velocity > self.limits, velocity < -self.limits
         if not (forth.any() or back.any()):
             return
@@ -279,7 +289,7 @@ class DampingCheck:
 class Checks:
     """All checks of the motion of the controlled arm.
 
-    ``model``, with gravity, has the joint limits, ``tuning`` the margins and ``feedback`` the measured state.
+    ``model`` has the joint limits, ``tuning`` margins and limits of the checks, ``feedback`` the measured state.
 
     Attributes
     ----------
@@ -299,7 +309,7 @@ class Checks:
         self._set_limits(model)
 
     def tune(self, model: RobotModel, tuning: Tuning) -> None:
-        """Apply new settings; if margins change, the current position is accepted."""
+        """Apply new settings; if margins change, the position limits are widened to the current position."""
         before, self._tuning = self._tuning.settings, tuning
         if _observer(before) != _observer(tuning.settings):
             self.external = ExternalTorque(*_observer(tuning.settings))
@@ -323,14 +333,19 @@ class Checks:
             self.motion_limits.accept(feedback.state[0])
 
     def check_motion(self, joint_names: Sequence[str]) -> Fault | None:
-        """Return the fault of the current state, a limit or else a collision, or None."""
+        """Return the fault of the current state: beyond a joint limit, else a collision, else None.
+
+        ``joint_names`` are those of the model, for the message.
+        """
         limit = self.motion_limits.check(self._feedback.state)
         return limit or self.external.collision(joint_names, self._tuning.collision_threshold)
 
     def check_lasting(self, desired: Array, limiter: EffortLimiter, dt: float) -> Fault | None:
         """Return a fault if a following error from ``desired`` (n,) or saturation lasts too long, else None.
 
-        ``limiter`` has the last effort; ``dt`` (s) is the time since the last call.
+        ``desired`` is the desired position. Too long: ``following_error_time`` at ``following_error_limit``, and
+        ``saturation_timeout`` at the effort limit, fields of SafetySettings. ``limiter`` has the last effort; ``dt``
+        (s) is the time since the last call.
         """
         tuning, safety, fault = self._tuning, self._tuning.settings.safety, None
         if len(safety.following_error_limit) > 0 and tuning.law.follows:
@@ -341,7 +356,7 @@ class Checks:
         return fault
 
     def check_damping(self, active: bool, time: float) -> None:
-        """Update the damping check at ``time`` (s) of the controller; restart it while the law is ``active``.
+        """Update the damping check at ``time`` (s), that of the trajectories; restart it while the law is ``active``.
 
         An unusable state is ignored.
         """

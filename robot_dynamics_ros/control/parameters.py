@@ -152,14 +152,15 @@ class Configuration:
     def of(cls, values: Values, robot_description: str, dynamics_file: str) -> Configuration:
         """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter.
 
-        ``values`` returns the value of a parameter by name; the other arguments are the attributes of these names.
+        ``values`` returns the value of a parameter by name. ``robot_description`` is the URDF,
+        ``dynamics_file`` the content of the dynamics file, or "".
         """
         others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
         return cls(package_version(), robot_description, dynamics_file, others)
 
     @classmethod
     def parse(cls, text: str) -> Configuration | None:
-        """Parse the JSON of ``text``; return None if it is not a configuration."""
+        """Parse the JSON of ``text``; return None if it is not JSON, lacks a key or has a text of another type."""
         try:
             content = json.loads(text)
             version, urdf, dynamics = (content[key] for key in ("version", "robot_description", "dynamics_file"))

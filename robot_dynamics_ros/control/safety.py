@@ -1,4 +1,8 @@
-"""Faults, and the modes of the controller."""
+"""Faults, and the modes of the controller.
+
+The controller's time is by the clock of its trajectories, the steady clock never stops or jumps; both in s, with any
+origin. ``on_fault`` and the like are fields of SafetySettings.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,11 @@ _LEAST_CYCLES = 5
 class Cause(str, Enum):
     """Causes of faults; their values appear in /diagnostics and bags.
 
-    STATE_IMPLAUSIBLE: a joint moves faster than possible, or states do not change although they should. STAMP_REPEATS:
-    different states have the same stamp. SATURATION: an effort limit is reached for too long. CYCLE_RATE: cycles are
-    missing. DEACTIVATED: the arm is stopped before deactivation.
+    STATE_INVALID: a message has no valid state. STATE_STALE: there is none for too long. STATE_IMPLAUSIBLE: a joint
+    moves faster than possible, or states do not change although they should. STAMP_REPEATS: different states have the
+    same stamp. SATURATION: an effort limit is reached for too long. CYCLE_RATE: cycles are missing. DEACTIVATED: the
+    arm is stopped before deactivation. The others are CLOCK_JUMPED_BACK, CLOCK_JUMPED_AHEAD, POSITION_LIMIT,
+    VELOCITY_LIMIT, FOLLOWING_ERROR, COLLISION, TORQUE_NOT_FINITE and EMERGENCY_STOP.
     """
 
     STATE_INVALID = "state_invalid"
@@ -82,12 +88,14 @@ def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
 class CycleRate:
     """Check of the cycle rate against ``update_rate`` (Hz) over each second of the controller's time; 0: not checked.
 
+    At rates below 5 Hz, the interval is five periods instead of a second.
+
     Attributes
     ----------
     late
         Number of cycles that were more than half a period late.
     fault
-        Fault of the last complete second, or None.
+        Fault of the last complete interval; None without a fault, before the first one and after ``restart``.
     """
 
     def __init__(self, update_rate: float) -> None:
@@ -104,9 +112,9 @@ class CycleRate:
         self.fault: Fault | None = None
 
     def cycle(self, time: float, minimum_ratio: float) -> Fault | None:
-        """Count a cycle at ``time`` (s); return a fault if the rate of the last second is too low, else None.
+        """Count a cycle at ``time`` (s) of the controller; return ``fault``, by the rate of the last interval, or None.
 
-        It is too low below ``minimum_ratio`` (0 to 1) times ``update_rate``.
+        The rate is a fault below ``minimum_ratio`` (0 to 1) times ``update_rate``.
         """
         if self._period == 0.0:
             return None
@@ -146,7 +154,8 @@ class Mode(str, Enum):
 class Transition:
     """Change of mode at ``time`` (s) of the controller, from ``before`` to ``after``.
 
-    They are equal if only the cause of the fault has changed. ``fault`` is the reason, also of a return to ACTIVE.
+    These are equal if only the cause of the fault has changed. ``fault`` is the reason; for a return to ACTIVE, the
+    fault that is over.
     """
 
     time: float
@@ -193,7 +202,8 @@ class Safety:
         """Update the mode after a cycle, with its first ``fault``, or None if all checks pass.
 
         ``time`` (s) is that of the controller, ``steady`` (s) that of the steady clock. ``blind`` is True without a
-        usable measured state.
+        usable measured state; after ``stale_hold_time`` the mode is then ZERO. After 0.2 s without a fault the mode is
+        FAULT, or ACTIVE if ``fault_reset`` is auto.
         """
         auto = self.settings.fault_reset == "auto"
         if fault is not None:
@@ -227,12 +237,12 @@ class Safety:
             self._go(Mode.ACTIVE if auto else Mode.FAULT, self.fault, time)
 
     def clear(self, time: float) -> None:
-        """Return to ACTIVE after a fault at ``time`` (s); the caller ensures that all checks pass."""
+        """Return to ACTIVE at ``time`` (s); requires a fault, and the caller ensures that all checks pass."""
         assert self.fault is not None
         self._go(Mode.ACTIVE, self.fault, time)
 
     def force_zero(self, fault: Fault, time: float) -> None:
-        """Change to ZERO at ``time`` (s) regardless of ``on_fault``, because the effort to hold is not finite."""
+        """Change to ZERO at ``time`` (s) because of ``fault``, an effort that is not finite, despite ``on_fault``."""
         self._go(Mode.ZERO, fault, time)
 
     def _go(self, mode: Mode, fault: Fault, time: float) -> None:

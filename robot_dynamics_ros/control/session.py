@@ -1,7 +1,8 @@
 """Controller session: lifecycle of a controller, from samples, requests and times to commands and events.
 
 Independent of ROS, messages and clocks: with the same inputs, node and replay get bitwise equal commands. Stamps are
-nanoseconds; ``now`` is the time of the call.
+nanoseconds of the ROS clock, which in simulation is /clock, as in header.stamp; 0 is no stamp. ``now`` is the time of
+the call by this clock and by a steady one that never stops or jumps.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _KEPT_SAMPLES = 8  # last samples before activation
 
 
 class Now:
-    """Current time by the steady clock (s), and by the clock of the update rate (ns), which ``clock()`` returns.
+    """Current time by the steady clock, ``steady`` (s), and by the ROS clock, which ``clock()`` returns (ns).
 
     The latter is read at the first access to ``stamp``, as reading it is slow in rclpy.
     """
@@ -49,12 +50,12 @@ class Now:
 
     @cached_property
     def stamp(self) -> int:
-        """Time by the clock of the update rate (ns)."""
+        """Time by the ROS clock (ns), as ``clock()`` returned it at the first access."""
         return self._clock()
 
 
 class Followed(NamedTuple):
-    """Accepted trajectory, with the points and the start stamp (ns) of its request."""
+    """Accepted trajectory, with the points and the start stamp (ns) of its request, 0 for an immediate start."""
 
     trajectory: Trajectory
     points: TrajectoryPoints
@@ -72,11 +73,12 @@ class Output(NamedTuple):
         Stamp (ns) of the state for which the command was computed, None without one, and a sequence number. A repeated
         state results in the last command with the same number.
     external_torque
-        External torque (n,), Nm or N, at the last state; None if it is unknown.
+        External torque (n,), Nm or N, at the last state, positive in the direction of the joints; None if it is
+        unknown.
     transitions
-        Changes of mode.
+        Changes of mode since the last output.
     notes
-        Log messages.
+        Log messages since the last output.
     followed
         Trajectory that was accepted, or None.
     """
@@ -94,7 +96,9 @@ class ControllerSession:
     """Controller with activation and deactivation.
 
     Payload, speed scaling and emergency stop persist over deactivation. An inactive session stores the last states for
-    the activation check, and rejects motions.
+    the activation check, and rejects motions. The flag ``compare_effort`` selects the comparison of measured effort and
+    gravity torque at activation. A payload is its mass (kg) on a link, centre of mass (m) in the link's frame, and
+    inertia (kg m^2) about the centre of mass in the link's axes.
 
     Attributes
     ----------
@@ -105,7 +109,7 @@ class ControllerSession:
     controller
         Controller; None while the session is inactive.
     state_stamp
-        Stamp (ns) of the last valid state.
+        Stamp (ns) of the last valid state, by the ROS clock; 0 before the first one.
     """
 
     def __init__(self, robot: RobotModel, settings: ControllerSettings) -> None:
@@ -158,9 +162,10 @@ class ControllerSession:
         return self._output()
 
     def deactivate(self, now: Now) -> Output:
-        """Deactivate the controller and return its final command: the last one after a stop, else by ``on_fault``.
+        """Deactivate the controller and return its final command, None in the output if nothing has been commanded.
 
-        To stop the arm, call ``controller.begin_stop`` and continue the cycles until ``controller.stopped`` is True.
+        It is the last command after a stop, else gravity torque or zero by the setting ``on_fault``. To stop the arm,
+        call ``controller.begin_stop`` and continue the cycles until ``controller.stopped`` is True.
         """
         controller, self.controller = self.controller, None
         effort = None if controller is None else controller.last_effort(now.steady)
@@ -200,8 +205,8 @@ class ControllerSession:
     def on_state(self, sample: Sample | UnusableSample, now: Now) -> Output:
         """Process a measured state ``sample``, or an invalid message; without an update rate, run a cycle for it.
 
-        Raises RobotDynamicsError if the checks of ``activate`` were left to this state and fail; the caller then has to
-        deactivate the session.
+        While inactive, the state is stored and the output empty. Raises RobotDynamicsError if the checks of
+        ``activate`` were left to this state and fail; the caller then has to deactivate the session.
         """
         controller = self.controller
         if controller is None:
@@ -263,7 +268,7 @@ class ControllerSession:
         return self._output()
 
     def tick(self, now: Now) -> Output:
-        """Run a cycle; to be called at the update rate, if that is not 0."""
+        """Run a cycle; to be called at the update rate, if that is not 0. While inactive, the output is empty."""
         if self.controller is None:
             return Output()
         return self._cycle(self.controller, self._seconds(now.stamp), now, self.state_stamp)
@@ -308,7 +313,7 @@ class ControllerSession:
         self._notes.append(Note(level, text, period))
 
     def waiting(self) -> tuple[Note, ...]:
-        """Return a log message with the reason while nothing is commanded yet, else nothing."""
+        """Return a log message with the reason if the session is active but has no command yet, else ()."""
         if self.controller is None or self.controller.command is not None:
             return ()
         self._note_waiting(self.controller)
@@ -398,7 +403,7 @@ class ControllerSession:
             self._note(OK, "the end effector follows ~/target_pose")
 
     def cancel(self) -> bool:
-        """Drop trajectories and targets; return False, without any effect, while the session is inactive."""
+        """Drop trajectories and targets; return True, or False without any effect while the session is inactive."""
         if self.controller is not None:
             self.controller.cancel()
         return self.controller is not None
@@ -437,7 +442,7 @@ class ControllerSession:
         return Output()
 
     def stop_in_emergency(self) -> None:
-        """Stop the arm until ``clear_fault``, also for the next activation."""
+        """Stop the arm, also after the next activation, until ``clear_fault`` ends the stop."""
         self._emergency_stop = True
         self._stop_in_emergency()
 
@@ -448,7 +453,7 @@ class ControllerSession:
             self.controller.emergency_stop(self._emergency_engaged)
 
     def clear_fault(self, now: Now) -> Output:
-        """Return to the mode ``active``; RobotDynamicsError, naming the check, while a check fails or if inactive."""
+        """Return from a fault to normal control; RobotDynamicsError, naming the check, if one fails or if inactive."""
         if self.controller is None:
             raise RobotDynamicsError(_INACTIVE)
         self.controller.clear_fault(now.steady)

@@ -292,7 +292,8 @@ T = TypeVar("T")
 def read_settings(values: Values) -> ControllerSettings:
     """Return the settings; ``values`` returns the value of a parameter by name.
 
-    Raises RobotDynamicsError, naming parameter, value and cure.
+    Raises RobotDynamicsError, naming parameter, value and cure, for a value of a wrong type, outside its bounds, or
+    None where a list may not be empty.
     """
     return _read(ControllerSettings, values)
 
@@ -317,7 +318,7 @@ def settings_parameters(settings: Any = ControllerSettings) -> Iterator[Paramete
 
 
 def check_settings(settings: Any) -> None:
-    """Check an instance of a settings class.
+    """Check ``settings``, an instance of a settings class, and the settings that it contains.
 
     Raises RobotDynamicsError for a value outside the bounds of its parameter. Sequences are not checked.
     """

@@ -1,4 +1,7 @@
-"""Status of a controller, for /diagnostics and the log."""
+"""Status of a controller, for /diagnostics and the log.
+
+``steady`` (s) is the time by a clock that never stops or jumps, with any origin.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ OK, WARN, ERROR = 0, 1, 2
 
 
 class Status(NamedTuple):
-    """Level (OK, WARN or ERROR), message and values by name, as in diagnostic_msgs/DiagnosticStatus."""
+    """Level (OK 0, WARN 1 or ERROR 2), message and values by name, as in diagnostic_msgs/DiagnosticStatus."""
 
     level: int
     message: str
@@ -45,20 +48,20 @@ class Note(NamedTuple):
 
 
 class StatusReport:
-    """Reporter of a controller's status, with rates since the last report."""
+    """Reporter of a controller's status, with the cycle rate and clamped cycles since the last ``report``."""
 
     def __init__(self, steady: float) -> None:
         """Start the first interval of rates at ``steady`` (s), the time of the steady clock."""
         self._cycles, self._clamped, self._since = 0, 0, steady
 
     def report(self, controller: Controller, steady: float) -> None:
-        """Start a new interval of rates at ``steady`` (s), after a report."""
+        """Start a new interval of rates at ``steady`` (s); to be called after a ``status`` was published."""
         self._cycles, self._clamped, self._since = controller.cycles, controller.clamped_cycles, steady
 
     def status(self, controller: Controller, steady: float, stamp_age: float, transition: Transition | None) -> Status:
-        """Return the status at ``steady`` (s), or that of a ``transition`` if it is not None.
+        """Return the status at ``steady`` (s), with mode and fault of the ``transition`` unless it is None.
 
-        ``stamp_age`` (s) is the age of the last state by its stamp.
+        ``stamp_age`` (s) is the age of the last state by its stamp and the ROS clock.
         """
         mode = controller.mode if transition is None else transition.after
         fault = controller.fault if transition is None else transition.fault
@@ -99,7 +102,7 @@ class StatusReport:
 
 
 def in_words(transition: Transition, cure: str) -> Note:
-    """Return the log message of a transition; ``cure`` describes how to clear a fault."""
+    """Return the log message of a transition; ``cure`` is the instruction to clear a fault, used if it is over."""
     text = f"{transition.before.value} -> {transition.after.value}"
     if transition.after is Mode.ACTIVE:
         return Note(OK, f"{text}: the fault is cleared, the arm holds its position")

@@ -1,6 +1,8 @@
 """Task-space control law: joint torque for the desired motion of the end effector, and its targets.
 
-x is the pose of the end-effector link. Twists and wrenches are (6,), linear then angular, in the root frame's axes.
+x is the pose of the end-effector link in the root frame. Twists, accelerations and wrenches are (6,), linear then
+angular, at the origin of the end-effector link in the root frame's axes. The components of a pose are x y z, rx ry rz:
+position, and rotation about each axis. Plausible numbers are finite and at most 1e9.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ def pose_error(desired: Array, pose: Array) -> Array:
 
 
 def rotation_vector(rotation: ArrayLike) -> Array:
-    """Return axis times angle (3,), rad, of a rotation matrix (3, 3), accurate at small angles and at pi."""
+    """Return axis times angle (3,), rad, of a rotation matrix (3, 3), accurate at small angles and at pi.
+
+    The angle is from 0 to pi. The matrix is not checked.
+    """
     r = np.asarray(rotation, dtype=np.float64)
     # 4 times the products of the quaternion's (w, x, y, z); the largest row has no cancellation: Shepperd 1978.
     diagonal = np.diag(r)
@@ -63,7 +68,8 @@ def rotation_matrix(vector: Array) -> Array:
 def pose_of(position: ArrayLike, quaternion: ArrayLike) -> Array:
     """Return the pose (4, 4) of a position (3,), m, and a quaternion (4,), x y z w as in geometry_msgs/Pose.
 
-    Raises RobotDynamicsError for numbers that are not finite, and for a quaternion of a length other than 1.
+    Raises RobotDynamicsError for numbers that are not finite, and for a quaternion whose length differs from 1 by 1e-3
+    or more; smaller differences are normalised.
     """
     p, given = np.asarray(position, dtype=np.float64), np.asarray(quaternion, dtype=np.float64)
     if p.shape != (3,) or not np.isfinite(p).all():
@@ -116,7 +122,7 @@ class TaskGains:
         Largest velocity (m/s, rad/s) of the approach relative to the desired velocity; inf: not limited.
     singular_value
         Threshold of damping, positive: in directions with a smaller singular value of the Jacobian (m or rad, per rad
-        or m), the task-space mass is that of this singular value.
+        or m), the task-space mass is computed with this value instead, so that it stays bounded.
     """
 
     kp: Array
@@ -136,7 +142,7 @@ class TaskTorque(NamedTuple):
     torque
         Joint torque (n,), Nm or N.
     error
-        ``pose_error`` (6,), zero in free components.
+        Translation (m) and rotation vector (rad) from measured to desired pose, (6,), root axes; 0 in free components.
     joint_velocities
         Joint velocities (n,), rad/s or m/s, of the desired twist, by the dynamically consistent inverse.
     smallest_singular_value
@@ -165,12 +171,13 @@ def task_space_computed_torque(
 ) -> TaskTorque:
     """Return J^T F + (I - J^T Jbar^T)(M qdd0 + V + G), F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
 
-    J is the Jacobian of the end-effector link, and Mx, Vx and Gx are the terms of the task-space dynamics, as M, V and
-    G are those of the joint-space dynamics. The error dynamics of the end effector are e'' + Kd e' + Kp e = 0, where e
-    is ``pose_error``. In the null space, by the dynamically consistent inverse Jbar, the joints follow the posture p:
-    qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q). Craig (6.99), (6.104) with the control of 10.4; Khatib 1987;
-    orientation Luh, Walker and Paul 1980. The torque is finite at singularities, because the task-space mass is bounded
-    in singular directions.
+    J is the Jacobian of the end-effector link. M, V and G are mass matrix, velocity terms and gravity torque of the
+    joint-space dynamics, Mx, Vx and Gx those of the task-space dynamics, and xdd_d is the desired acceleration. The
+    error dynamics of the end effector are e'' + Kd e' + Kp e = 0, where e (6,) is translation (m) and rotation vector
+    (rad) from the measured to the desired pose. In the null space, by the dynamically consistent inverse Jbar, the
+    joints follow the posture p, pd, pdd: qdd0 = pdd + posture_kd (pd - qd) + posture_kp (p - q). Craig (6.99), (6.104)
+    with the control of 10.4; Khatib 1987; orientation Luh, Walker and Paul 1980. The torque is finite at singularities,
+    because the task-space mass is bounded in singular directions.
 
     For large e the velocity of approach xd = Kp/Kd e is saturated with its direction kept (Khatib 1987, "A unified
     approach"), so that Kp e = Kd xd. It is limited by the velocities in the gains, near singularities by the distance
@@ -307,7 +314,7 @@ class EndEffectorTarget(NamedTuple):
     quantity
         "pose", "twist" or "acceleration".
     stamp
-        Stamp of the message (ns); 0: now.
+        Stamp of the message (ns of the ROS clock); 0: now.
     frame
         Name of the frame in which ``numbers`` are expressed; "": the root link.
     numbers
@@ -342,7 +349,8 @@ class EndEffectorState(NamedTuple):
     position_error, rotation_error
         Magnitudes (m, rad) of translation and rotation to the desired pose.
     smallest_singular_value, damped
-        Those of TaskTorque.
+        Smallest singular value of the Jacobian of the controlled components, and True if it is below the threshold of
+        damping; the end effector then does not follow in that direction.
     """
 
     position_error: float
@@ -354,9 +362,10 @@ class EndEffectorState(NamedTuple):
 class EndEffectorTargets:
     """Desired motion of the end effector, from target messages.
 
-    Times are seconds of the controller's clock, stamps are the nanoseconds of messages. A target is valid from its
-    begin on, and replaces targets that begin at the same time or later. A twist or acceleration belongs to the one pose
-    of the same stamp, in any order of arrival; it extrapolates the target.
+    Times are seconds by the clock of the controller's trajectories, stamps the nanoseconds in header.stamp of messages.
+    A target is valid from its begin on, and replaces targets that begin at the same time or later. A twist or
+    acceleration belongs to the one pose of the same stamp, in any order of arrival; it extrapolates the target. A pose
+    to hold, set by ``hold``, is not a target. Poses are in the root frame, m.
 
     Attributes
     ----------
@@ -376,18 +385,18 @@ class EndEffectorTargets:
 
     @property
     def none_has_begun(self) -> bool:
-        """True if there is neither a target nor a pose to hold."""
+        """True if neither a target is in effect, by a call of ``at``, nor a pose to hold has been set."""
         return self._current is None
 
     @property
     def empty(self) -> bool:
-        """True if there is at most a pose to hold."""
+        """True if there is no target at all: none in effect and none waiting for its begin; a pose to hold is none."""
         return not self._waiting and (self._current is None or self._current.stamp is None)
 
     none_has_come = former_attribute("empty")
 
     def hold(self, pose: Array) -> None:
-        """Set a pose (4, 4) to hold until a target begins."""
+        """Set a pose (4, 4) to hold until a target begins; it ends the target in effect."""
         self._current = _Target(0.0, pose)
 
     def follow(self, pose: Array, stamp: int, begin: float, now: float) -> None:
@@ -414,8 +423,8 @@ class EndEffectorTargets:
     def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
         """Add ``vector`` (6,), by ``kind`` a twist or acceleration, for the pose with this ``stamp`` (ns).
 
-        The pose may arrive later. ``now`` is the time (s). Raises RobotDynamicsError for implausible numbers; the
-        targets are then unchanged.
+        The units are m and rad, per s or per s^2. The pose may arrive later. ``now`` is the time (s). Raises
+        RobotDynamicsError for implausible numbers; the targets are then unchanged.
         """
         _check(kind, vector)
         for target in (*self._waiting, *([] if self._current is None else [self._current])):
@@ -429,8 +438,9 @@ class EndEffectorTargets:
     def at(self, time: float) -> TaskMotion:
         """Return the desired motion at ``time`` (s), which must not decrease; a target or a pose to hold is required.
 
-        The position is p + v t + a t^2 / 2, the rotation the exponential of w t + alpha t^2 / 2 (exact for parallel w
-        and alpha, else second order in t).
+        With twist v, w and acceleration a, alpha of a target, and t since its begin, the position of its pose p changes
+        to p + v t + a t^2 / 2, its rotation by the exponential of w t + alpha t^2 / 2 (exact for parallel w and alpha,
+        else second order in t), up to ``timeout``. A pose to hold, and a pose without both, is at rest.
         """
         while self._waiting and self._waiting[0].begin <= time:
             self._current = self._waiting.pop(0)

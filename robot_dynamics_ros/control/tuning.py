@@ -1,4 +1,7 @@
-"""Settings of a controller as arrays for one robot, with their validation."""
+"""Settings of a controller as arrays for one robot, with their validation.
+
+Arrays (n,) have one number for each joint of the model. Names such as ``kp`` are fields of ControllerSettings.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from robot_dynamics_ros.model import RobotModel
 
 
 class EndEffector(NamedTuple):
-    """End effector of a task-space law: name of the ``link``, ``rows`` and gains.
+    """End effector of a task-space law: name of the ``link``, ``rows`` and ``gains``.
 
     ``rows`` are the indices 0 to 5 of its controlled components: x y z, rotation about x y z.
     """
@@ -43,9 +46,10 @@ class Tuning:
         Link and gains of the task-space law; None for other laws.
     effort_limits, effort_rates, deceleration, collision_threshold, position_margin, velocity_margin, following_error,
     position_step, hold_margin
-        Limits (n,) in the units of their parameters, infinite for no limit.
+        Arrays (n,) of the parameters of similar names; positions in rad or m, velocities and deceleration per s and per
+        s^2, efforts in Nm or N and their rates per s; infinite for no limit.
     trajectory_limits
-        Limits of trajectories; infinite for joints whose measured state is not checked.
+        Limits of trajectories, a JointLimits; infinite for joints whose measured state is not checked.
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
@@ -98,12 +102,12 @@ class Tuning:
         self.check_sampling()
 
     def gains(self, inertia: Array) -> Gains:
-        """Return the gains for the diagonal ``inertia`` (n,) of M at the start, kg m^2 or kg."""
+        """Return the gains for ``inertia`` (n,), kg m^2 or kg, the diagonal of the mass matrix at the start."""
         return user_gains(self.law, self._names, self.settings, inertia)
 
     @property
     def law_settings(self) -> tuple[object, ...]:
-        """Settings whose change may cause a step of the command."""
+        """Values of law, gains, friction and task space, for comparison: a change may cause a step of the command."""
         s = self.settings
         per_joint = s.natural_frequency, s.damping_ratio, s.kp, s.kd, s.ki
         friction = s.friction_compensation, s.friction_smoothing_velocity
@@ -112,8 +116,8 @@ class Tuning:
     def check_sampling(self, measured: float = 0.0, inertia: Array | None = None) -> None:
         """Raise RobotDynamicsError for gains that are unstable at the update rate, else at a ``measured`` period (s).
 
-        A period of 0 is unknown, and not checked. ``inertia`` is as for ``gains``; if it is None, gains that are
-        torques are not checked.
+        A period of 0 is unknown, and not checked. ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix;
+        if it is None, gains that are torques are not checked.
         """
         period = 1.0 / self.settings.update_rate if self.settings.update_rate > 0.0 else measured
         if period <= 0.0:
@@ -127,7 +131,7 @@ class Tuning:
             check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
 
     def check_change(self, new: Tuning) -> None:
-        """Raise RobotDynamicsError if ``new`` has another law, for which unchanged explicit gains have another unit."""
+        """Raise RobotDynamicsError if ``new`` changes the unit of explicit ``kp`` and ``kd``, but not their values."""
         before, after = self.settings, new.settings
         if (
             self.law.gains_are_accelerations != new.law.gains_are_accelerations
@@ -143,12 +147,13 @@ class Tuning:
 def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:
     """Raise RobotDynamicsError for gains (n,), 1/s^2 and 1/s, that are unstable with the sampling ``period`` (s).
 
-    The message has the ``setting``, an entry of ``names`` and ``of``, the kind of these n names.
+    Only for the message are the ``setting``, ``names`` (n) of the gains and ``of``, the word for such a name.
 
-    With exact feedback linearisation the error obeys e'' = u, with u = -kp e - kd e' of the state one period earlier,
-    held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. By Jury's criterion it is
-    stable if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the double integrator,
-    and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and 3.
+    With exact feedback linearisation the position error e obeys e'' = u, with u = -kp e - kd e' of the state one period
+    T earlier, held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. By Jury's
+    criterion it is stable if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the
+    double integrator, and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and
+    3.
 
     The integral gain is not considered: ki < kp kd limits its effect to frequencies below sqrt(kp), where sampling adds
     little lag.
@@ -169,9 +174,9 @@ def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Seq
 def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSettings, inertia: Array) -> Gains:
     """Return the gains of the settings, explicit or from natural frequency and damping ratio.
 
-    Without ``kp`` and ``kd`` the error dynamics are e'' + 2 zeta omega e' + omega^2 e = 0; for laws whose feedback is a
-    torque, the gains are multiplied by ``inertia`` (n,), kg m^2 or kg, the diagonal of M at the start. An empty ``ki``
-    is zero.
+    Without ``kp`` and ``kd`` the dynamics of the position error e are e'' + 2 zeta omega e' + omega^2 e = 0, by natural
+    frequency omega and damping ratio zeta; for laws whose feedback is a torque, these gains are multiplied by
+    ``inertia`` (n,), kg m^2 or kg, the diagonal of the mass matrix at the start. An empty ``ki`` is zero.
 
     Raises RobotDynamicsError, naming gain, joint and cure, for negative and non-finite numbers, a wrong size, one of kp
     and kd without the other, an integral gain for a ``law`` without integral, and an integral gain of kp kd or more,
@@ -212,9 +217,9 @@ def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSetting
 
 
 def component_rows(components: Sequence[str]) -> tuple[int, ...]:
-    """Return the sorted indices 0 to 5 of ``components``, names in COMPONENTS of ``task_space``.
+    """Return the sorted indices 0 to 5 of ``components``, some of the names x, y, z, rx, ry and rz.
 
-    Raises RobotDynamicsError for no, unknown and repeated ones.
+    These are position and rotation about the axes. Raises RobotDynamicsError for no, unknown and repeated ones.
     """
     unknown = [name for name in components if name not in COMPONENTS]
     if unknown or not components or len(set(components)) < len(components):
@@ -226,9 +231,10 @@ def component_rows(components: Sequence[str]) -> tuple[int, ...]:
 
 
 def component_gains(natural_frequency: Sequence[float], damping_ratio: Sequence[float]) -> tuple[Array, Array]:
-    """Return omega^2 and 2 zeta omega, each (6,); RobotDynamicsError unless all are positive and finite.
+    """Return gains omega^2 (1/s^2) and 2 zeta omega (1/s), each (6,), for x y z and the rotations about x y z.
 
-    ``natural_frequency`` omega (rad/s) and ``damping_ratio`` zeta are one number for all components, or six.
+    RobotDynamicsError unless all are positive and finite. ``natural_frequency`` omega (rad/s) and ``damping_ratio``
+    zeta are one number for all components, or six.
     """
     omega = per_joint("task_space.natural_frequency", natural_frequency, COMPONENTS, of="component")
     zeta = per_joint("task_space.damping_ratio", damping_ratio, COMPONENTS, of="component")

@@ -1,5 +1,8 @@
 """Motion and dynamics of the end effector.
 
+A Jacobian J (m, n) maps joint rates to the m components of the end effector's velocity, linear (m/s) before angular
+(rad/s). Joint positions q are in rad or m, rates in rad/s or m/s. J is singular if its row rank is below m.
+
 Inverse velocity kinematics: Craig (5.72). Resolved-rate motion: Whitney 1969. Cartesian dynamics: Craig (6.90)-(6.109).
 """
 
@@ -23,7 +26,8 @@ _SINGULAR = 1e-8
 def smallest_singular_value(jacobian: ArrayLike) -> float:
     """Return the smallest singular value of a Jacobian (m, n), m <= n: 0 at a singularity.
 
-    It is the end effector's velocity, m/s or rad/s, in its slowest direction for joint rates of unit norm.
+    It is the norm of the end effector's velocity (m/s and rad/s) in its slowest direction, for the joint rates of unit
+    norm that are best for this direction.
     """
     return float(np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)[-1])
 
@@ -31,8 +35,8 @@ def smallest_singular_value(jacobian: ArrayLike) -> float:
 def require_regular(jacobian: Array, q: ArrayLike) -> None:
     """Raise RobotDynamicsError if a Jacobian J (m, n) does not have full row rank: Craig 5.8.
 
-    The rank is full if the smallest singular value exceeds 1e-8 times the largest. The configuration q (n,) is part of
-    the message.
+    The rank is full if the smallest singular value exceeds 1e-8 times the largest; for m > n it never is. The position
+    ``q`` (n,) is only part of the message.
     """
     rows, columns = jacobian.shape
     if rows > columns:
@@ -58,14 +62,14 @@ def joint_rates(jacobian: ArrayLike, velocity: ArrayLike, q: ArrayLike) -> Array
     jacobian
         (m, n), m <= n.
     velocity
-        (m,), m/s and rad/s, in the axes of the Jacobian.
+        (m,), m/s and rad/s, at the point and in the axes of the Jacobian.
     q
-        Configuration (n,) for the error message.
+        Position (n,), only for the error message.
 
     Raises
     ------
     RobotDynamicsError
-        At a singularity, and if m > n.
+        At a singularity (smallest singular value at most 1e-8 times the largest), and if m > n.
     """
     j, v = np.asarray(jacobian, dtype=np.float64), np.asarray(velocity, dtype=np.float64)
     require_regular(j, q)
@@ -99,12 +103,13 @@ def resolved_rate_motion(
     Returns
     -------
     positions, rates
-        (steps + 1, n) each, in rad or m, and rad/s or m/s.
+        (steps + 1, n) each, in rad or m, and rad/s or m/s; the first position is ``q``, and each rate is that at the
+        position with the same index.
 
     Raises
     ------
     RobotDynamicsError
-        As for ``joint_rates``.
+        If a position is singular, and if m > n.
     """
     positions = [np.array(q, dtype=np.float64)]
     rates: list[Array] = []
@@ -122,9 +127,10 @@ class Task:
     Attributes
     ----------
     link
-        End-effector link.
+        Name of the end-effector link.
     rows
-        Indices of the m components: 0 to 2 velocity along x y z, 3 to 5 angular velocity about x y z.
+        Indices of the m components: 0 to 2 velocity of the link's origin along x y z, 3 to 5 angular velocity about x y
+        z.
     own_axes
         True if the components are in the link's moving axes, as in Craig's example 6.6, else in root axes. xdd is
         the time derivative of the components of xd.
@@ -139,6 +145,9 @@ class Task:
 class CartesianDynamics:
     """Cartesian dynamics F = Mx xdd + Vx + Gx at one state.
 
+    F (m,) is the force (N) and moment (Nm) that acts on the end effector along the m components of x (see ``Task``); xd
+    and xdd are the velocity and acceleration of these components.
+
     Attributes
     ----------
     mass
@@ -148,7 +157,7 @@ class CartesianDynamics:
     jacobian
         J (m, n), xd = J qd.
     inverse
-        Dynamically consistent inverse Jbar = M^-1 J^T Mx (n, m); J^-1 if m = n.
+        Dynamically consistent inverse Jbar = M^-1 J^T Mx (n, m), with the joint-space mass matrix M; J^-1 if m = n.
     """
 
     mass: Array
@@ -173,7 +182,7 @@ def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Tas
     Raises
     ------
     RobotDynamicsError
-        At a singularity, for more components than joints, and for an unknown link or row.
+        At a singularity of the Jacobian, for more components than joints, and for an unknown link or row.
     """
     j, jdot_qd = _jacobian(model, q, qd, task)
     require_regular(j, q)
@@ -195,9 +204,10 @@ def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tup
 
     Bx has shape (n, n (n - 1) / 2), Cx (n, n). [qd qd] is (qd1 qd2, qd1 qd3, ..., qd(n-1) qdn), (6.106), and [qd^2] is
     (qd1^2, ..., qdn^2), (6.107). If m < n, the equation has the part of the torque in the range of J^T, with J^T Gx
-    instead of G.
+    instead of G. tau and G, the gravity torque, are (n,); Mx, Gx and xdd belong to the m components of ``task``.
 
-    Arguments and errors as for ``cartesian_dynamics``.
+    ``q`` (n,) is the position, rad or m. Raises RobotDynamicsError at a singularity of the Jacobian, for more
+    components than joints, and for an unknown link or row.
     """
 
     def velocity_torque(qd: Array) -> Array:

@@ -60,7 +60,8 @@ class ClosedForm:
         """Yield the equations as text, such as ``M11 = 2.5 + 1.2 c2``, where c2 is cos(q2) and s12 is sin(q1 + q2).
 
         Numbers have ``digits`` significant digits. Terms below a hundredth of the last digit of the largest term of M,
-        V or G are omitted.
+        V or G are omitted. Each text is one element of M, V or G, in this order; equal elements of M share one, such as
+        ``M12 = M21 = ...``.
         """
         n = len(self.q)
         entries = [

@@ -1,8 +1,8 @@
 """Constrained motion with Lagrange multipliers: LaValle (13.170)-(13.184), Tsai 9.8.1.
 
-Constraints are G(q) qd = 0. With the sign of LaValle (13.173), M qdd + C qd + g = u + G^T lambda: the multipliers
-lambda are the forces along the directions in which G measures velocities. LaValle (13.179) has -lambda, and prints G as
-(n, k) instead of (k, n). Tsai calls these Lagrange's equations of the first type.
+k constraints are G(q) qd = 0, G (k, n). With the sign of LaValle (13.173), M qdd + C qd + g = u + G^T lambda, with the
+torque u = tau: the multipliers lambda are the forces along the directions in which G measures velocities. LaValle
+(13.179) has -lambda and G as (n, k). Tsai calls these Lagrange's equations of the first type. q is in rad or m.
 
 A closed kinematic chain is a tree whose loops are cut and then closed by constraints, LaValle (13.171). A loop holds a
 point of link a at a point of link b, like a ball joint. Its three multipliers are the force (N, root axes) of link a on
@@ -48,7 +48,7 @@ class Constraints:
     drift
         dG/dt qd (k,): G qdd + drift = 0.
     error
-        phi(q) (k,), with G = dphi/dq as in LaValle (13.171). Zeros for constraints on velocities only.
+        phi(q) (k,), 0 if satisfied, with G = dphi/dq, LaValle (13.171). Zeros for constraints on velocities only.
     """
 
     jacobian: Array
@@ -74,7 +74,7 @@ class ConstrainedAcceleration:
         Number of independent constraints. If it is below k, lambda has the least norm of all solutions with the
         same G^T lambda. Acceleration and torque are unique, but the single multipliers are not.
     unmet
-        Residual of G qdd (k,). It is nonzero only if dependent constraints contradict each other.
+        Required less actual G qdd (k,). It is nonzero only if dependent constraints contradict each other.
     """
 
     qdd: Array
@@ -109,12 +109,12 @@ def constrained_forward_dynamics(
     stabilisation
         Rate a (1/s) at which constraint errors decay as exp(-a t), Baumgarte 1972.
     external_wrenches
-        As for ``RobotModel.inverse_dynamics``.
+        Force (N), moment (Nm), (6,), on links, by link name, at the origin and in the axes of the link's frame.
 
     Raises
     ------
     RobotDynamicsError
-        As for ``RobotModel.forward_dynamics``.
+        For vectors of a wrong shape, an unknown link, and a joint that moves no inertia (RobotModelError).
     """
     rate, a = model.vector("qd", qd), stabilisation
     free = model.forward_dynamics(q, rate, tau, external_wrenches)
@@ -133,11 +133,11 @@ def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, 
     Parameters
     ----------
     mass
-        M (n, n).
+        M (n, n), positive definite.
     jacobian
         G (k, n).
     required
-        (k,).
+        Values (k,) of G x; those of dependent constraints that contradict are met in the sense of least squares.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, 
 def consistent_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, constraints: Constraints) -> Array:
     """Return the velocity (n,) after an inelastic impact that stops the components violating the constraints.
 
-    Of all velocities with G qd = 0 it is the one closest to ``qd`` (n,) in kinetic energy. G is that at ``q`` (n,).
+    Of all velocities with G qd = 0 it is closest to ``qd`` (n,) in kinetic energy; ``constraints`` are at ``q`` (n,).
     """
     rate = model.vector("qd", qd)
     return rate + least_change(model.mass_matrix(q), constraints.jacobian, -constraints.jacobian @ rate)[0]
@@ -171,9 +171,9 @@ def constrained_inverse_dynamics(
 ) -> tuple[Array, Array]:
     """Return the torque of the driven joints and the multipliers for a motion that satisfies the constraints.
 
-    M qdd + C qd + g = S^T tau + G^T lambda. With a basis Z of the null space of G, G Z = 0, the multipliers vanish: Z^T
-    S^T tau = Z^T (M qdd + C qd + g). If more joints are driven than there are degrees of freedom, the torque has the
-    least norm.
+    M qdd + C qd + g = S^T tau + G^T lambda, S selects the driven joints. With a basis Z of the null space of G, G Z =
+    0, the multipliers vanish: Z^T S^T tau = Z^T (M qdd + C qd + g). If more joints are driven than there are degrees of
+    freedom, the torque has the least norm.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def constrained_inverse_dynamics(
     driven
         Names of the driven joints.
     external_wrenches
-        As for ``RobotModel.inverse_dynamics``.
+        Force (N), moment (Nm), (6,), on links, by link name, at the origin and in the axes of the link's frame.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def driven_motion(
     model
         The robot.
     constraints
-        Function (q, qd) -> Constraints, such as ``loops_of(model)``.
+        Function of q and qd, (n,) each, that returns the Constraints, such as ``loops_of(model)``.
     q
         Position (n,) that satisfies the constraints.
     driven
@@ -287,7 +287,7 @@ def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None
 
 
 def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the indices of the named joints in the model's vectors.
+    """Return the indices of the named independent joints in the model's vectors, in the order of ``names``.
 
     Raises RobotDynamicsError for an unknown or repeated name.
     """
@@ -302,8 +302,8 @@ def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
 def loop_constraints(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Constraints:
     """Return the three constraints of each loop of the model, phi = p_b - p_a in root axes (m), at q and qd (n,).
 
-    A point at r from its link's origin has the Jacobian J_v - [r]x J_w. Its acceleration at qdd = 0 is a + alpha x r +
-    w x (w x r), Craig (6.12). Raises RobotDynamicsError for a model without loops.
+    p_a, p_b are the points of a loop. A point at r from its link's origin has the Jacobian J_v - [r]x J_w and, at qdd =
+    0, the acceleration a + alpha x r + w x (w x r), Craig (6.12). Raises RobotDynamicsError for a model without loops.
     """
     if not model.loops:
         raise RobotDynamicsError(f'robot "{model.name}" has no loops. Cure: define them in its dynamics file')
@@ -323,7 +323,7 @@ def loops_of(model: RobotModel) -> ConstraintFunction:
 def loop_forces(multipliers: ArrayLike) -> Array:
     """Return the forces (..., loops, 3) of link a on link b of each loop, N, in root axes.
 
-    ``multipliers`` (..., k), k = 3 loops, are those of ``loop_constraints``. The result may be a view of them.
+    ``multipliers`` (..., 3 loops) are those of a motion with ``loop_constraints``. The result may be a view of them.
     """
     values = np.asarray(multipliers, dtype=np.float64)
     return values.reshape(*values.shape[:-1], -1, 3)
@@ -344,7 +344,7 @@ def close_loops(model: RobotModel, q: ArrayLike, *, held: Sequence[str] = (), to
     held
         Names of the joints whose positions are fixed.
     tolerance
-        Largest distance (m) between the two points of a loop, in each root axis.
+        Largest accepted distance (m) between the two points of a loop, along each root axis.
 
     Raises
     ------
@@ -383,15 +383,15 @@ class ConstrainedRun:
     Attributes
     ----------
     times
-        Times, s.
+        Times from 0 to the duration, s.
     q, qd, qdd
         Position, velocity and acceleration (times, n).
     multipliers
         Constraint forces (times, k).
     drift
-        (times,): largest |phi| after the integration step.
+        (times,): largest element of |phi| after the integration step; the initial one at time 0.
     error
-        (times,): largest |phi| after the projection to the constraints.
+        (times,): largest element of |phi| after the projection to the constraints.
     """
 
     times: Array
@@ -422,11 +422,11 @@ def run_constrained(
     model
         The robot.
     constraints
-        Function (q, qd) -> Constraints; for loops, ``loops_of(model)``.
+        Function of q and qd, (n,) each, that returns the Constraints; for loops, ``loops_of(model)``.
     q, qd
         Initial position and velocity (n,).
     torque
-        Function ``torque(t, q, qd)`` that returns the torque (n,), including friction if there is any.
+        Function ``torque(t, q, qd)`` of time (s from the start) and state that returns the torque (n,) less friction.
     duration
         Duration, s.
     step
@@ -440,7 +440,7 @@ def run_constrained(
     Raises
     ------
     RobotDynamicsError
-        If the initial position violates the constraints; see ``close_loops``.
+        If the initial position violates the constraints (``close_loops`` computes one that does not).
     """
     count = max(1, round(np.ceil(duration / step * (1.0 - 1e-12))))
     h = duration / count

@@ -5,8 +5,8 @@ print: the sums over links s begin at the joint's own link, with c_s the centre 
 (p_{s-1} in the book); and the second term of (4.4) is inside the sum over s. The book covers revolute joints only;
 prismatic ones follow from the same principle.
 
-``robot`` is a model or its link tree. q, qd and qdd have shape (n,), in rad or m. Vectors of a wrong shape raise
-RobotDynamicsError.
+``robot`` is a model or its link tree (``LinkTree.of`` the model), ``links`` the number of moving links. Position q,
+velocity qd and acceleration qdd have shape (n,), in rad or m. Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
     """Return the terms (4.2)-(4.5) of the joints, with shapes (links, links) and (links,), at q (n,).
 
-    ``rates`` (links,) are those of the joints. Couplings and rotors are omitted, as in the book.
+    There is one joint for each link. ``rates`` (links,) are the joints' velocities, rad/s or m/s. Couplings and rotors
+    are omitted, as in the book.
     """
     count = len(tree.links)
     rotations, p = tree.base_placements(q)

@@ -4,8 +4,9 @@ H depends on q and p together through M(q)^-1. It is not separable, so that expl
 The implicit midpoint rule is symplectic and symmetric (Hairer, Lubich, Wanner, Geometric Numerical Integration, VI.4
 and V.1). Its energy error is bounded, unlike that of an explicit Runge-Kutta method.
 
-Positions q are in rad or m, velocities qd in rad/s or m/s, and momenta p in kg m^2/s or kg m/s. Vectors of a wrong
-shape raise RobotDynamicsError.
+Positions q are in rad or m, velocities qd in rad/s or m/s, and momenta p in kg m^2/s or kg m/s. M is the mass matrix, P
+the potential energy, L the Lagrangian and pd the time derivative of p. Vectors of a wrong shape raise
+RobotDynamicsError, and a joint that moves no inertia its subclass RobotModelError.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def hamilton_equations(
 
     Raises
     ------
-    RobotDynamicsError
-        As for ``velocities``.
+    RobotModelError
+        If a joint moves no inertia, with its name.
     """
     qd = velocities(model, q, p)
     pd = model.coriolis_matrix(q, qd).T @ qd - model.gravity_torque(q)
@@ -79,8 +80,8 @@ def implicit_midpoint(
 ) -> tuple[Array, Array]:
     """Integrate Hamilton's equations by the implicit midpoint rule.
 
-    Each step solves m = z + step / 2 f(m) for the midpoint m of z = (q, p) by fixed-point iteration up to rounding.
-    Then z+ = 2 m - z.
+    Each step solves m = z + step / 2 f(m) for the midpoint m by fixed-point iteration up to rounding, with the state z
+    = (q, p) and f its time derivative. The new state is 2 m - z.
 
     Parameters
     ----------
@@ -93,12 +94,13 @@ def implicit_midpoint(
     steps
         Number of steps.
     force
-        Generalised force, evaluated at the midpoint; None: zero.
+        Function (t, q, qd) that returns the generalised force (n,), Nm or N, called with the time (s from the start),
+        position and velocity of the midpoint; None: zero.
 
     Returns
     -------
     q, p
-        Positions and momenta (steps + 1, n).
+        Positions and momenta (steps + 1, n), at the start and after each step.
 
     Raises
     ------

@@ -4,7 +4,9 @@ Link frames are Craig's: the axis z_{j-1} and origin O_{j-1} of Tsai are z_j and
 are corrected: (2.4) multiplies its first sum by the accelerations, and gravity enters (2.4) and (2.15) as -m_j g^T U_ji
 r_j. Rotors follow Tsai (9.157).
 
-``robot`` is a model or its link tree; q, qd and qdd have shape (n,), in rad or m. Vectors of a wrong shape raise
+``robot`` is a model or its link tree (``LinkTree.of`` the model), ``links`` the number of moving links. Position q,
+velocity qd and acceleration qdd have shape (n,), in rad or m. m_j is the mass of link j, g the acceleration of gravity,
+U_ji the derivative of link j's pose by q_i, and r_j its centre of mass. Vectors of a wrong shape raise
 RobotDynamicsError.
 """
 
@@ -28,12 +30,14 @@ Q_PRISMATIC = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
 class DynamicCoefficients(NamedTuple):
     """Milicevic's dynamic coefficients of D qdd + h qd qd + c = tau, in kg m^2, kg m or kg, and Nm or N.
 
+    For single joints instead of coordinates (``joint_coefficients``), n is the number of links.
+
     Attributes
     ----------
     D
         (n, n): inertia (2.11).
     h
-        (n, n, n): h[i, k, m] = h_ikm (2.14); its term of torque i is the sum of h_ikm qd_k qd_m.
+        (n, n, n): h[i, k, m] = h_ikm (2.14); its term of torque i is the sum of h_ikm qd_k qd_m over k and m.
     c
         (n,): gravity (2.15).
     """
@@ -78,7 +82,8 @@ def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
     """Return D, h and c of the joints at q (n,), Milicevic (2.11), (2.14), (2.15).
 
-    Couplings and rotors are omitted, as in the book: each axis has the length ``links`` instead of n.
+    There is one joint for each link. Couplings and rotors are omitted, as in the book: each axis has the length
+    ``links`` instead of n.
     """
     count = len(tree.links)
     U, UU = _derivatives(tree, q)
@@ -139,7 +144,10 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
 
 
 def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the manipulator inertia matrix M (n, n), Tsai (9.86), at q (n,)."""
+    """Return the manipulator inertia matrix M (n, n), Tsai (9.86), at q (n,), including rotors.
+
+    In kg m^2, kg m or kg.
+    """
     tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
     M = np.zeros((len(tree.links), len(tree.links)))
@@ -178,20 +186,23 @@ def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Ar
 
 
 def velocity_coupling(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return the velocity coupling vector V (n,), Tsai (9.101), for q, qd (n,); Nm or N."""
+    """Return the velocity coupling vector V (n,), the Coriolis and centrifugal torque of Tsai (9.101); Nm or N."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     return velocity_coupling_of(inertia_matrix_derivatives(tree, q), qd)
 
 
 def gravity_vector(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return the vector of gravitational forces G (n,), Tsai (9.102), at q (n,); Nm or N."""
+    """Return the vector of gravitational forces G (n,), Tsai (9.102), at q (n,); Nm or N.
+
+    It is the torque that holds the robot at rest.
+    """
     tree, (q,) = checked(robot, q=q)
     J_v, _ = link_jacobians(tree, q)
     return to_coordinates(tree, -np.asarray([link.mass for link in tree.links]) @ (tree.gravity @ J_v))
 
 
 def generalized_forces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Return the generalized forces Q (n,), Tsai (9.103), for q, qd, qdd (n,), without friction; Nm or N."""
+    """Return the generalized forces Q = M qdd + V + G (n,), Tsai (9.103), without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     return inertia_matrix(tree, q) @ qdd + velocity_coupling(tree, q, qd) + gravity_vector(tree, q)
 

@@ -1,7 +1,8 @@
 """Terms that several formulations share: rotors, and the transformation to the independent coordinates.
 
-``robot`` is a model or its link tree; q and qd have shape (n,), in rad or m. Vectors of a wrong shape raise
-RobotDynamicsError.
+``robot`` is a model or its link tree (``LinkTree.of`` the model). n is the number of independent coordinates, ``links``
+that of moving links, each with one joint. G (links, n), ``LinkTree.couplings``, maps rates of coordinates to rates of
+joints. q and qd have shape (n,), in rad or m. Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTre
 def to_coordinates(tree: LinkTree, term: Array) -> Array:
     """Transform a joint-space term, each axis of length ``links``, to the coordinates, each axis of length n.
 
-    By virtual work: G^T tau for a vector, G^T M G for a matrix, or G on each tensor axis; G is ``tree.couplings``.
+    ``term`` has any number of axes. By virtual work, the result is G^T tau for a vector, G^T M G for a matrix, or G on
+    each tensor axis.
     """
     for _ in range(term.ndim):
         term = np.moveaxis(term, 0, -1) @ tree.couplings
@@ -74,9 +76,9 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
 
 
 def velocity_coupling_of(dM: Array, qd: Array) -> Array:
-    """Return V (n,), Tsai (9.101), for qd (n,) and the derivatives dM (n, n, n) of M.
+    """Return the Coriolis and centrifugal torque V (n,), Nm or N, Tsai (9.101), at the velocity qd (n,).
 
-    dM[i, j, k] is the derivative of M_ij by q_k.
+    dM (n, n, n) has the derivatives of the mass matrix: dM[i, j, k] is that of M_ij by q_k.
     """
     return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))
 

@@ -24,7 +24,10 @@ from robot_dynamics_ros.model.urdf import check_numbers, parse_xml, reduce_urdf,
 
 
 def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
-    """Return the centre of mass (3,) of parts with masses (k,) and centres (k, 3), Tsai (9.1)."""
+    """Return the centre of mass (3,), m, of k parts with masses (k,) and centres of mass (k, 3), Tsai (9.1).
+
+    Raises RobotDynamicsError also if the total mass is 0.
+    """
     m, c = np.asarray(masses, dtype=np.float64), np.asarray(centers, dtype=np.float64)
     if m.ndim != 1 or c.shape != (len(m), 3) or not m.sum() > 0.0:
         raise RobotDynamicsError(
@@ -35,26 +38,26 @@ def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
 
 
 def box_inertia(mass: float, size: ArrayLike) -> Array:
-    """Return the inertia about its centre of a box with edges (3,) along x, y, z: Tsai (9.12), Craig (6.28)."""
+    """Return the inertia (3, 3) about its centre of a box with edges ``size`` (3,), m, along x, y, z: Tsai (9.12)."""
     sides = _shaped("size", size, (3,), "pass the edges along x, y, z in m")
     a, b, c = (_not_negative("size", side) for side in sides.tolist())
     return np.asarray(_mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b]))
 
 
 def rod_inertia(mass: float, length: float) -> Array:
-    """Return the inertia about its centre of a slender rod along z, Tsai (9.13)."""
+    """Return the inertia (3, 3) about its centre of a slender rod along z, Tsai (9.13)."""
     return np.asarray(_mass(mass) * _not_negative("length", length) ** 2 / 12.0 * np.diag([1.0, 1.0, 0.0]))
 
 
 def cylinder_inertia(mass: float, radius: float, length: float) -> Array:
-    """Return the inertia about its centre of a cylinder along z, from Tsai (9.8)."""
+    """Return the inertia (3, 3) about its centre of a cylinder along z, from Tsai (9.8)."""
     r, h = _not_negative("radius", radius), _not_negative("length", length)
     across = (3.0 * r * r + h * h) / 12.0
     return np.asarray(_mass(mass) * np.diag([across, across, r * r / 2.0]))
 
 
 def sphere_inertia(mass: float, radius: float) -> Array:
-    """Return the inertia about its centre of a sphere, from Tsai (9.8)."""
+    """Return the inertia (3, 3) about its centre of a sphere, from Tsai (9.8)."""
     return np.asarray(0.4 * _mass(mass) * _not_negative("radius", radius) ** 2 * np.eye(3))
 
 
@@ -68,18 +71,18 @@ def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
     inertia
         Inertia (3, 3) about the centre of mass, kg m^2.
     com
-        Vector (3,) from O to the centre of mass or the reverse, m.
+        Vector (3,) from O to the centre of mass, m; its sign does not matter.
     """
     return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), _shaped("com", com, (3,), "pass x y z")))
 
 
 def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
-    """Return the inertia (3, 3) in frame A about the same point: R I R^T, Tsai (9.29).
+    """Return the inertia (3, 3) in the axes of frame A about the same point: R I R^T, Tsai (9.29).
 
     Parameters
     ----------
     inertia
-        Inertia I (3, 3) in frame C.
+        Inertia I (3, 3) in the axes of frame C.
     rotation
         R (3, 3): its columns are the axes of C in A.
 
@@ -95,9 +98,10 @@ def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
 
 
 def moment_of_inertia(inertia: ArrayLike, direction: ArrayLike) -> float:
-    """Return the moment of inertia u^T I u about an axis through the reference point, Tsai (9.5)-(9.6).
+    """Return the moment of inertia u^T I u (kg m^2) about an axis u through the reference point, Tsai (9.5)-(9.6).
 
-    ``direction`` (3,) is along the axis and of any length. Raises RobotDynamicsError if it is zero.
+    The point is that of ``inertia`` I (3, 3). ``direction`` (3,) is along the axis, in the axes of I and of any length.
+    Raises RobotDynamicsError if it is zero.
     """
     u = _shaped("direction", direction, (3,), "pass x y z")
     length = float(np.linalg.norm(u))
@@ -109,7 +113,8 @@ def moment_of_inertia(inertia: ArrayLike, direction: ArrayLike) -> float:
 def principal_axes(inertia: ArrayLike) -> tuple[Array, Array]:
     """Return the principal moments (3,) in ascending order and the axes (3, 3) as columns: Tsai (9.10)-(9.11).
 
-    The axes form a rotation, with ``inertia`` = ``rotated(np.diag(moments), axes)``.
+    Moments are in kg m^2. The axes, in those of ``inertia`` (3, 3), form a rotation R, with inertia = R diag(moments)
+    R^T. ``inertia`` is symmetric; only its lower triangle is read.
     """
     moments, axes = np.linalg.eigh(_matrix("inertia", inertia))
     if np.linalg.det(axes) < 0.0:
@@ -168,7 +173,7 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
     Raises
     ------
     RobotModelError
-        For an invalid URDF, as for ``RobotModel.from_urdf``; a density that is not a positive number; a shape
+        For an invalid URDF, with the element; a density that is not a positive number; a shape
         without a positive size; and links with collision geometry other than box, cylinder or sphere. The message
         has all such links.
     """

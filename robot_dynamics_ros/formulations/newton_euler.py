@@ -3,8 +3,10 @@
 Craig 6.2-6.5, Tsai 9.3-9.7, Milicevic Tables 1 and 2. Arguments (3,) of the functions of one body can be in any axes,
 the same for all arguments of a call. Inertias (3, 3) are about the centre of mass.
 
-``robot`` is a model or its link tree; q, qd and qdd have shape (n,), in rad or m. Link frames are Craig's, with z on
-the axis of the link's own joint. Craig's recursion is for revolute joints; prismatic ones are from Tsai and Milicevic.
+``robot`` is a model or its link tree (``LinkTree.of`` the model), ``links`` the number of moving links. Position q,
+velocity qd and acceleration qdd have shape (n,), in rad or m; torques are without friction. Link frames are Craig's,
+with z on the axis of the link's own joint. Craig's recursion is for revolute joints; prismatic ones are from Tsai and
+Milicevic.
 The z_{i-1} and p_{i-1} of Milicevic's Table 1 are z_i and p_i here, so that p*_i leads from the parent's origin and
 rotates with the parent. Tsai treats gravity as a force, (9.60) and (9.65); here the base accelerates against gravity,
 which is equivalent. A bracket of Tsai (9.58) is misplaced: only the acceleration of the parent's origin is rotated into
@@ -68,7 +70,7 @@ def angular_acceleration(w: Array, dw: Array, relative: Array, gaining: Array) -
     w, dw
         Angular velocity and acceleration of the frame, rad/s and rad/s^2.
     relative, gaining
-        Angular velocity and acceleration of the body relative to the frame.
+        Angular velocity (rad/s) and acceleration (rad/s^2) of the body relative to the frame.
     """
     return dw + gaining + np.cross(w, relative)
 
@@ -88,7 +90,7 @@ def angular_momentum(mass: float, inertia: Array, p_c: Array, v_c: Array, w: Arr
     p_c
         Position of the centre of mass relative to the point, m.
     v_c, w
-        Velocity of the centre of mass, m/s, and angular velocity, rad/s.
+        Velocity (3,) of the centre of mass, m/s, and angular velocity (3,), rad/s.
     """
     return np.asarray(np.cross(p_c, linear_momentum(mass, v_c)) + inertia @ w)
 
@@ -96,7 +98,8 @@ def angular_momentum(mass: float, inertia: Array, p_c: Array, v_c: Array, w: Arr
 def kinetic_energy(mass: float, inertia: Array, v_c: Array, w: Array) -> float:
     """Return the kinetic energy K, J, of a body: Tsai (9.34), Craig (6.69), Spong (9.41).
 
-    Arguments as for ``angular_momentum``.
+    ``mass`` is in kg, ``inertia`` (3, 3) about the centre of mass in kg m^2. ``v_c`` (3,) is the velocity of the centre
+    of mass, m/s, and ``w`` (3,) the angular velocity, rad/s.
     """
     return float(0.5 * mass * v_c @ v_c + 0.5 * w @ inertia @ w)
 
@@ -107,9 +110,10 @@ def newton_force(mass: float, dv_c: Array) -> Array:
 
 
 def euler_moment(inertia: Array, w: Array, dw: Array) -> Array:
-    """Return the moment (3,), Nm, about the centre of mass: Craig (6.30), Tsai (9.45), (9.47).
+    """Return the moment (3,), Nm, on a body about its centre of mass: Craig (6.30), Tsai (9.45), (9.47).
 
-    ``w`` and ``dw`` are angular velocity and acceleration, rad/s and rad/s^2.
+    ``inertia`` (3, 3) is about the centre of mass, kg m^2. ``w`` and ``dw`` (3,) are angular velocity and acceleration,
+    rad/s and rad/s^2.
     """
     return np.asarray(inertia @ dw + np.cross(w, inertia @ w))
 
@@ -168,8 +172,9 @@ def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
     """Return force f, N, and moment n, Nm, (links, 3) of each link's parent on the link: Tsai (9.65)-(9.66).
 
-    For q, qd, qdd (n,), at the origin and in the axes of the link's frame. The origin is on the joint's axis. The z
-    component of the moment, or of the force of a prismatic joint, is the joint torque.
+    For q, qd, qdd (n,), at the origin and in the axes of the link's frame; rows are in the order of ``LinkTree.links``.
+    The origin is on the joint's axis. The z component of the moment, or of the force of a prismatic joint, is the
+    torque of the link's joint.
     """
     f, n, _ = _recursion(robot, q, qd, qdd)
     return np.array(f), np.array(n)

@@ -1,9 +1,11 @@
 """Propagation of velocities and static forces between frames and from link to link: Craig (5.43)-(5.111).
 
-A velocity (6,) is that of a frame's origin, followed by the angular velocity. A force (6,) is followed by the moment
-about the frame's origin. Both are in the axes of their frame. A pose (4, 4) of frame B in frame A is Craig's T with
-superscript A and subscript B. Static forces do not include weights, which are in G(q). Forces of the end effector on
-the environment are positive, and so are the torques that they require.
+A velocity (6,) is that of a frame's origin (m/s), followed by the angular velocity (rad/s). A force (6,) has the force
+(N), followed by the moment (Nm) about the frame's origin. Both are in the axes of their frame. A pose (4, 4) of frame B
+in frame A is Craig's T with superscript A and subscript B, with columns the axes and origin (m) of B in A. Static
+forces do not include weights, which are in G(q). Forces of the end effector on the environment are positive, and so are
+the torques that they require. q and qd have shape (n,), in rad or m. ``link`` is any link's name; its frame is that of
+the URDF. The frame of a moving link in ``LinkTree`` has the z axis on its joint, and ``links`` is their number.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ def cross_matrix(p: ArrayLike) -> Array:
 def velocity_transform(pose: ArrayLike) -> Array:
     """Return T_v (6, 6) with v_A = T_v v_B: Craig (5.103), and (5.100) for the inverse pose.
 
-    ``pose`` (4, 4) is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
+    v_A and v_B are the velocities of frames A and B that are fixed to one body, each in its own axes. ``pose`` (4, 4)
+    is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
     """
     r, p = _rotation_and_position(pose)
     return np.block([[r, cross_matrix(p) @ r], [np.zeros((3, 3)), r]])
@@ -38,7 +41,8 @@ def velocity_transform(pose: ArrayLike) -> Array:
 def force_transform(pose: ArrayLike) -> Array:
     """Return T_f (6, 6) with F_A = T_f F_B: Craig (5.105). It is the transpose of the velocity transform from A to B.
 
-    ``pose`` (4, 4) is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
+    F_A and F_B are the same force, with the moment about the origin and in the axes of A and of B. ``pose`` (4, 4) is
+    frame B in A, m. Raises RobotDynamicsError if it is not a pose.
     """
     r, p = _rotation_and_position(pose)
     return np.block([[r, np.zeros((3, 3))], [cross_matrix(p) @ r, r]])
@@ -63,7 +67,7 @@ def rotated_jacobian(rotation: ArrayLike, jacobian: ArrayLike) -> Array:
 
 
 def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
-    """Return angular velocities w, rad/s, and origin velocities v, m/s, (links, 3) in the links' frames.
+    """Return angular velocities w, rad/s, and origin velocities v, m/s, (links, 3), of and in the links' frames.
 
     They are propagated from the base outwards: Craig (5.45)-(5.48). ``tree`` has the links (``LinkTree.of`` a model).
     q, qd (n,) are positions and rates of the independent coordinates, in rad or m.
@@ -108,8 +112,8 @@ def velocity_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
 def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> tuple[Array, Array]:
     """Return forces f, N, and moments n, Nm, (links, 3) on each moving link from its parent: Craig (5.80), (5.81).
 
-    They are at the origin and in the axes of the link's frame (``LinkTree``), and zero for links that do not carry the
-    end effector.
+    They are at the origin and in the axes of the moving link's frame in ``LinkTree``, in the order of its ``links``,
+    and zero for links that do not carry the link to which the force is applied.
 
     Parameters
     ----------
@@ -118,7 +122,7 @@ def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) ->
     q
         Position (n,).
     force
-        Force, then moment (6,), of the link on the environment, at the origin and in the axes of its frame.
+        Force (N), then moment (Nm), (6,), of the link on the environment, at the origin and in the axes of its frame.
     link
         Name of the link.
 
@@ -148,7 +152,9 @@ def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) ->
 def joint_torques(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> Array:
     """Return the torques (n,), Nm or N, for a static force of a link: tau = J^T F, Craig (5.82), (5.83), (5.96).
 
-    Coupled joints follow by virtual work, tau = G^T tau_tree. Arguments and errors as for ``link_forces``.
+    J is the link's Jacobian at the origin and in the axes of its frame. ``force`` F (6,), force (N), then moment (Nm),
+    is that of the link on the environment, also there. Coupled joints follow by virtual work, tau = G^T tau_tree.
+    Raises RobotDynamicsError for an unknown link, and for a ``force`` that is not six numbers.
     """
     tree = LinkTree.of(model)
     f, n = link_forces(model, q, force, link)
@@ -159,7 +165,8 @@ def joint_torques(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) 
 def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
     """Return the Jacobian (6, n) of a link's frame in its own axes, linear rows first, from statics: Craig (5.96).
 
-    Row k is the torque for a unit force or moment k. q has shape (n,). Raises RobotDynamicsError for an unknown link.
+    Row k is the torque (n,) for a unit force (k from 0 to 2) or moment (3 to 5) of the link on the environment. Raises
+    RobotDynamicsError for an unknown link.
     """
     return np.array([joint_torques(model, q, unit, link) for unit in np.eye(6)])
 

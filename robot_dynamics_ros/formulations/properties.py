@@ -1,8 +1,9 @@
 """Properties of the equations of motion: Craig (6.63)-(6.65), Spong (9.58)-(9.63), (9.109)-(9.133).
 
 Configuration-space form, Christoffel symbols, skew symmetry and passivity, bounds on the inertia matrix, linearity in
-the parameters. M is Spong's D, P the potential energy. ``robot`` is a model or its link tree; q, qd and qdd have shape
-(n,), in rad or m. Vectors of a wrong shape raise RobotDynamicsError.
+the parameters. M is the mass matrix, Spong's D, P the potential energy, H the kinetic and potential energy. ``robot``
+is a model or its link tree (``LinkTree.of`` the model); q, qd and qdd have shape (n,), in rad or m. Vectors of a wrong
+shape raise RobotDynamicsError.
 
 The derivatives of the inertia matrix are exact: they are computed from the link Jacobians, with couplings and rotors
 (``lagrange``). The Christoffel symbols therefore follow from their definition. They verify the kernels, which compute
@@ -44,20 +45,27 @@ _POSITIONS, _IMPROVED = 2000, 4  # evaluated and improved positions in the searc
 def christoffel_symbols(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
     """Return the Christoffel symbols c_ijk of the first kind (n, n, n) at q (n,): Spong (9.58).
 
-    They are symmetric in i and j. The velocity part of torque k is sum_ij c_ijk qd_i qd_j, Spong (9.60).
+    The result has c_ijk at [i, j, k], symmetric in i and j. The velocity part of torque k is sum_ij c_ijk qd_i qd_j,
+    Spong (9.60).
     """
     d = inertia_matrix_derivatives(robot, q)  # [k, j, i]: that of d_kj by q_i
     return np.asarray(0.5 * (np.einsum("kji->ijk", d) + np.einsum("kij->ijk", d) - d))
 
 
 def coriolis_matrix(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return C(q, qd) (n, n) with c_kj = sum_i c_ijk qd_i, Spong (9.62), at q and qd (n,)."""
+    """Return C(q, qd) (n, n) with c_kj = sum_i c_ijk qd_i, Spong (9.62), at q and qd (n,).
+
+    c_ijk are the Christoffel symbols of M; C qd is the Coriolis and centrifugal torque.
+    """
     tree, (qd,) = checked(robot, qd=qd)
     return np.asarray(np.einsum("ijk,i->kj", christoffel_symbols(tree, q), qd))
 
 
 def skew_symmetric_matrix(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return N = dM/dt - 2 C (n, n) of Spong (9.109) and (9.110) at q and qd (n,); it is skew-symmetric (9.111)."""
+    """Return N = dM/dt - 2 C (n, n) of Spong (9.109) and (9.110) at q and qd (n,); it is skew-symmetric (9.111).
+
+    C is the ``coriolis_matrix``.
+    """
     tree, (qd,) = checked(robot, qd=qd)
     rate = inertia_matrix_derivatives(tree, q) @ qd  # (9.109)
     return np.asarray(rate - 2.0 * coriolis_matrix(tree, q, qd))
@@ -71,12 +79,15 @@ def velocity_products(qd: ArrayLike) -> Array:
 
 
 def velocity_squares(qd: ArrayLike) -> Array:
-    """Return [qd^2] (n,) of qd (n,): Craig (6.65)."""
+    """Return [qd^2] (n,), the squares of the elements of qd (n,): Craig (6.65)."""
     return np.asarray(np.asarray(qd, dtype=np.float64) ** 2)
 
 
 def coriolis_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
-    """Return B(q) (n, n (n - 1) / 2) of Craig (6.63) at q (n,); its columns have the order of ``velocity_products``."""
+    """Return B(q) (n, n (n - 1) / 2) of Craig (6.63) at q (n,): row k multiplies the products of rates in torque k.
+
+    The columns have the order qd_1 qd_2, qd_1 qd_3, ... qd_(n-1) qd_n of ``velocity_products``.
+    """
     c = christoffel_symbols(robot, q)
     first, second = np.triu_indices(len(c), 1)
     return np.asarray(2.0 * c[first, second].T)
@@ -91,7 +102,10 @@ def centrifugal_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> Arra
 
 
 def velocity_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Return V(q, qd) = B [qd qd] + C [qd^2] (n,), Craig (6.63), at q and qd (n,), N m or N."""
+    """Return V(q, qd) = B [qd qd] + C [qd^2] (n,), Craig (6.63), the Coriolis and centrifugal torque, N m or N.
+
+    B and C are the results of ``coriolis_coefficients`` and ``centrifugal_coefficients`` at q (n,).
+    """
     tree, (qd,) = checked(robot, qd=qd)
     products = coriolis_coefficients(tree, q) @ velocity_products(qd)
     return np.asarray(products + centrifugal_coefficients(tree, q) @ velocity_squares(qd))
@@ -113,7 +127,8 @@ def energy_balance(
     time
         Times (m,), s, strictly ascending.
     q, qd, tau
-        Positions, velocities and torques (m, n), without friction.
+        Positions, velocities and joint torques (m, n), in rad or m and Nm or N. A joint torque is the motor torque less
+        friction.
 
     Raises
     ------
@@ -163,7 +178,7 @@ def eigenvalue_range(model: RobotModel, q: ArrayLike) -> tuple[float, float]:
 
 
 def inertia_bounds(model: RobotModel, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> InertiaBounds:
-    """Return the bounds of Spong (9.120) over a range of positions.
+    """Return estimates of the least and the greatest eigenvalue of M(q), Spong (9.120), over a range of positions.
 
     2000 positions, the same at each call, are evaluated, and the best 4 of them improved. Coordinates that move only
     revolute joints, by integer factors, need no limits: a full turn is enough.
@@ -173,7 +188,7 @@ def inertia_bounds(model: RobotModel, lower: ArrayLike | None = None, upper: Arr
     model
         The robot.
     lower, upper
-        Ends of the range (n,), rad or m; None: the position limits.
+        Ends of the range (n,), rad or m; None: the position limits, or a full turn where there is none.
 
     Raises
     ------
@@ -252,21 +267,24 @@ class MinimalParameters:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names (r,) as sums, such as "link1.mcx + 0.5 link2.mass"."""
+        """Names of the r minimal parameters as sums of inertial parameters, such as "link1.mcx + 0.5 link2.mass"."""
         return self.base.names
 
     @property
     def theta(self) -> Array:
-        """Values (r,) for the robot, including its payload, in SI units: Spong (9.133)."""
+        """Values (r,) of the parameters for the robot, including its payload, in SI units: Spong (9.133)."""
         return np.asarray(self.base.combination @ self.model.inertial_parameters)
 
     @property
     def without_effect(self) -> tuple[str, ...]:
-        """Inertial parameters that have no effect on the torque."""
+        """Names of the inertial parameters that have no effect on the torque."""
         return tuple(self.model.parameter_names[k] for k in self.base.without_effect.tolist())
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Return Y (..., n, r) of Spong (9.132) at q, qd, qdd (..., n): the columns of the independent parameters."""
+        """Return Y (..., n, r) of Spong (9.132) at q, qd, qdd (..., n), rad or m.
+
+        Column i is the torque for a unit value of minimal parameter i; Y Theta is the torque without friction.
+        """
         return np.asarray(self.model.regressor(q, qd, qdd)[..., self.base.independent])
 
 
@@ -286,6 +304,6 @@ def minimal_parameters(model: RobotModel) -> MinimalParameters:
 
 
 def position_ranges(model: RobotModel) -> tuple[Array, Array]:
-    """Return lower and upper positions (n,), rad or m: the position limits, else -pi and pi."""
+    """Return lower and upper positions (n,), rad or m: the position limits, or -pi and pi if a joint lacks one."""
     limited = np.isfinite(model.position_lower) & np.isfinite(model.position_upper)
     return np.where(limited, model.position_lower, -np.pi), np.where(limited, model.position_upper, np.pi)

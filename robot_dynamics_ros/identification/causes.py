@@ -21,7 +21,7 @@ _NO_GRAVITY = 0.15  # of the model's gravity
 _SMALL_ANGLE = 3.0  # degrees
 _OBSERVABLE = 1e-7  # of the largest eigenvalue of the squared torque by direction of gravity
 _LIGHT = 0.02  # kg, or kg m
-_FAR = 2.0  # m
+_REACH = 0.3  # m: a payload may be as far from its link's origin as this, or as neighbouring joints from each other
 _SIGNIFICANT, _HIGHLY_SIGNIFICANT = 3.0, 5.0  # standard errors
 _SPREAD = 0.3  # prior standard deviation of a link's parameters about the model's, as a share of the link's own
 _PRIOR_SAMPLES = 30.0  # samples that this prior counts as
@@ -142,12 +142,14 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
     link = model.moving_links[body]
     own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
     masses = model.inertial_parameters[: PARAMETERS * len(model.moving_links) : PARAMETERS]
+    far = max(_REACH, *(float(np.linalg.norm(part.position)) for part in LinkTree.of(model).links))
+    known = _known_payload(body, model)
 
     def describe(values: Array, errors: Array) -> str | None:
         mass, moment = values[0], values[1:4]
         if abs(mass) > _SIGNIFICANT * errors[0] and abs(mass) > _LIGHT:
             com = moment / mass
-            if np.linalg.norm(com) > _FAR or not -1.5 * masses[body] < mass < masses.sum():
+            if np.linalg.norm(com) > far or not -1.5 * masses[body] < mass < masses.sum():
                 return None
             where = f"with its centre of mass at [{', '.join(f'{x:.3f}' for x in com)}] m in the axes of {link}"
             size = f"{abs(mass):.2f} kg on {link}, {where}"
@@ -159,17 +161,21 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
             size = f"a first moment of [{', '.join(f'{x:.3f}' for x in moment)}] kg m on {link}"
             heavier = True
         if heavier:
-            return (
-                f"the robot carries a payload that the model lacks: {size}. Cure: define it as payload in the dynamics "
-                "file"
-            )
-        return (
-            f"the model carries a payload that the robot lacks: {size}, such as a gripper that is not mounted. Cure: "
-            "set the mass of absent links to 0 under links in the dynamics file, or remove its payload"
-        )
+            cure = f"add it to {known}" if known else "define it as payload in the dynamics file"
+            return f"the robot carries a payload that the model lacks: {size}. Cure: {cure}"
+        cure = f"correct or remove {known}" if known else "give absent links mass 0 under links in the dynamics file"
+        return f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}"
 
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
     return Hypothesis(columns, describe, np.zeros(PARAMETERS))
+
+
+def _known_payload(body: int, model: RobotModel) -> str:
+    """Return the payload of the model on a body, with its mass and link; empty if there is none."""
+    if (link := model.payload_link) is None or model.link_frames[link].body != body:
+        return ""
+    change = model.inertial_parameters - model.with_payload(link, 0.0, np.zeros(3), np.zeros(6)).inertial_parameters
+    return f"the payload of {change[PARAMETERS * body]:.2f} kg on {link} in the dynamics file"
 
 
 def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -201,16 +207,18 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         driving = power < -_DRIVING * np.abs(motion.qd * torque).sum(axis=0)
         if not listed.any() or (matters & driving).any():
             return None
-        missing = not known[:, listed].any()
-        cause = "the model has no friction where the robot has" if missing else "friction differs from the model's, by"
+        cause = "friction differs: add to the model's values"
+        if not known[:, listed].any():
+            cause = "the model has no friction where the robot has"
+        units = "Nm s/rad and Nm" + (", or N s/m and N" if model.prismatic_joints else "")
         each = "; ".join(
             f"{name} viscous {viscous[j]:.2g}, Coulomb {forwards[j]:.2g} forwards and {backwards[j]:.2g} backwards"
             for j, name in enumerate(model.joint_names)
             if listed[j]
         )
         return (
-            f"{cause}: {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics file, "
-            "or let identify do it"
+            f"{cause} ({units}): {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics "
+            "file, or let identify do it"
         )
 
     return Hypothesis(columns, describe, np.zeros(3 * n), complexity=1.3)

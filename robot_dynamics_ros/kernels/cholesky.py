@@ -42,7 +42,10 @@ def factorise(matrix: Array) -> int:
 
 @kernel
 def solve_factorised(factor: Array, vector: Array) -> None:
-    """Replace ``vector`` b (n,) with the solution x of L^T L x = b; ``factor`` (n, n) is from ``factorise``."""
+    """Replace ``vector`` b (n,) with the solution x of L^T L x = b.
+
+    ``factor`` (n, n) is the result of a successful ``factorise``; only its lower triangle is read.
+    """
     n = factor.shape[0]
     for i in range(n - 1, -1, -1):
         total = vector[i]

@@ -1,6 +1,8 @@
 """Compilation of the kernels with numba, with a cache on disk; without numba they run as plain Python.
 
-Most functions here are decorators: they return the compiled function, or the given one if COMPILED is False.
+Most functions here are decorators: they return the compiled function, or the given one if COMPILED is False. COMPILED
+is True if numba is installed and not disabled. A kernel is a function of this package that is compiled by a decorator.
+Compilation happens at the first call for each set of argument types.
 """
 
 from __future__ import annotations
@@ -120,7 +122,10 @@ def _folder_of_links(folder: Path) -> Path:
 
 
 def is_cached() -> bool:
-    """Return True if later processes can load the kernels that this process compiles."""
+    """Return True if later processes can load the kernels that this process compiles.
+
+    False if there is no cache folder, or only a temporary one.
+    """
     folder = cache_directory()
     return folder is not None and folder.parent.name == _NAME
 
@@ -223,7 +228,7 @@ def _warn_once(text: str) -> None:
 
 
 def kernel(function: Function) -> Function:
-    """Compile a scalar-loop function with numba (no fastmath) and cache the result on disk.
+    """Compile a function of scalars and arrays with numba (no fastmath) and cache the result on disk.
 
     The function can neither create nor return arrays. Therefore numba omits reference counting, which takes as long as
     the arithmetic. Compilation happens at the first call for each set of argument types.
@@ -232,7 +237,9 @@ def kernel(function: Function) -> Function:
 
 
 def forceinlined_kernel(function: Function) -> Function:
-    """Compile like ``kernel``, and let LLVM inline the function into its callers.
+    """Compile, and cache on disk, a function that LLVM inlines into its callers.
+
+    It can neither create nor return arrays.
 
     This saves the 20 ns that a call needs to pass a robot's arrays. Unlike a function from ``inlined``, it is compiled
     by numba only once.
@@ -241,17 +248,20 @@ def forceinlined_kernel(function: Function) -> Function:
 
 
 def allocating_kernel(function: Function) -> Function:
-    """Compile like ``kernel`` a function that creates or returns arrays."""
+    """Compile, and cache on disk, a function that may create and return arrays."""
     return _compiled(function, _nrt=True)
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function by numba's inlining into each caller, for small functions that are called very often."""
+    """Compile a function by numba's inlining into each caller, for small functions that are called very often.
+
+    The result can also be called from Python.
+    """
     return _compiled(function, inline="always")
 
 
 def part(function: Function) -> Function:
-    """Compile a function as part of each kernel that calls it; it has no compiled code of its own."""
+    """Compile a function as part of each kernel that calls it; called from Python, it runs as plain Python."""
     return numba.extending.register_jitable(**_FLAGS)(function) if COMPILED else function
 
 
@@ -272,12 +282,15 @@ def by_class(function: Callable[..., Any]) -> Any:
 
 
 def batch_kernel(function: Function) -> Function:
-    """Compile a function that loops over many states and may create arrays; calls release the GIL."""
+    """Compile, and cache on disk, a function that loops over many states and may create arrays.
+
+    Calls release the GIL.
+    """
     return _compiled(function, nogil=True, _nrt=True)
 
 
 def threaded_kernel(function: Function) -> Function:
-    """Compile like ``kernel``, and release the GIL during the call."""
+    """Compile, and cache on disk, a function that neither creates nor returns arrays; calls release the GIL."""
     return _compiled(function, _nrt=False, nogil=True)
 
 
@@ -310,9 +323,9 @@ _reports: list[Callable[[str], None]] = []
 
 @contextmanager
 def compilations_reported(report: Callable[[str], None]) -> Iterator[None]:
-    """Call ``report`` with the name of each kernel that is compiled in this context, and log no announcement.
+    """Return a context manager in which ``report`` is called with the name of each kernel that is compiled.
 
-    The return value is a context manager. Kernels that are loaded from the cache are not reported.
+    The announcement of compilations is then not logged. Kernels that are loaded from the cache are not reported.
     """
     _reports.append(report)
     try:
@@ -331,7 +344,10 @@ def _is_ours(function: Callable[..., Any]) -> bool:
 
 
 def announcement(kernel: str) -> str:
-    """Return the log message for the first of several compilations; ``kernel`` is the name that it shows."""
+    """Return the log message for the first compilation of a process; ``kernel`` is the name of the kernel.
+
+    It has the expected duration and the cache folder.
+    """
     later = f"later starts load them from {cache_directory()}" if is_cached() else "they cannot be cached"
     return f"compiling the dynamics kernels ({kernel}, ...), once: up to a minute of a free processor; {later}"
 

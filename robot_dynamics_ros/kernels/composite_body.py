@@ -3,7 +3,7 @@
 Walker and Orin 1982; Featherstone, Rigid Body Dynamics Algorithms, table 6.2. Column j is the torque for a unit
 acceleration of joint j alone, during which the bodies beyond joint j move as one rigid body.
 
-Arguments: ``robot`` has the model arrays (see layout.ModelArrays), ``q`` (n,) is the position in rad or m, and ``work``
+Arguments: ``robot`` has the model arrays (from layout.unpack), ``q`` (n,) is the position in rad or m, and ``work``
 (bodies + rotors, WORK_SIZE) is scratch, with the columns of layout. The mass matrix is in kg m^2, kg m or kg.
 """
 
@@ -83,7 +83,10 @@ def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
 
 @forceinlined_kernel
 def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
-    """Write the mass matrix (n, n) to ``matrix``, for the body placements in ``work``, see placement.place_bodies."""
+    """Write the mass matrix (n, n), both triangles, to ``matrix``, for the body placements in ``work``.
+
+    placement.place_bodies has written these. The composite inertias are left in ``work``.
+    """
     tree, count = robot.tree, robot.bodies.shape[0]
     matrix[:] = 0.0
     for i in range(count):
@@ -116,7 +119,7 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
 
 @forceinlined_kernel
 def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> None:
-    """Write the mass matrix (n, n) at position ``q`` to ``matrix``."""
+    """Write the mass matrix (n, n) at position ``q``, both triangles, to ``matrix``."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     gather_composites(robot, work, matrix)
@@ -124,7 +127,10 @@ def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> 
 
 @kernel
 def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
-    """Return the potential energy -sum m g . c (J) at position ``q``, with c from the origin of the root frame."""
+    """Return the potential energy -sum m g . c (J) of the bodies at position ``q``.
+
+    m is mass, g the acceleration of gravity, and c the centre of mass from the origin of the root frame.
+    """
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     count = robot.bodies.shape[0]

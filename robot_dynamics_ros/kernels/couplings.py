@@ -3,8 +3,9 @@
 Velocities map by G, torques by G^T and matrices by G^T M G (virtual work): Spong (9.89) for the remotely driven elbow,
 Tsai (9.157) for rotors. G is stored by its nonzero entries (see layout).
 
-``robot`` has the model arrays (see layout.ModelArrays). Its n coordinates and its rows, bodies and then rotors, are
-numbered from 0. ``work`` (rows, WORK_SIZE) has the intermediate results of each row.
+A row is a joint of the tree that moves one body, or a rotor; c are the constant offsets of coupled joints. ``robot``
+has the model arrays (from layout.unpack). Its n coordinates and its rows, bodies and then rotors, are numbered from 0.
+``work`` (rows, WORK_SIZE) has the intermediate results of each row, in the columns that layout names.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def project(robot: ModelArrays, work: Array, column: int, vector: Array) -> None
 
 @inlined
 def add_element(robot: ModelArrays, row: int, column: int, value: float, matrix: Array) -> None:
-    """Add G^T E G to ``matrix`` (n, n), where the only nonzero element of E is ``value`` at ``row``, ``column``."""
+    """Add G^T E G to ``matrix`` (n, n), where the only nonzero element of E is ``value`` at ``row``, ``column``.
+
+    E is a square matrix over the rows; ``row`` and ``column`` are indices of rows.
+    """
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         part = robot.factors[i] * value
         for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
@@ -54,7 +58,11 @@ def add_element(robot: ModelArrays, row: int, column: int, value: float, matrix:
 
 @inlined
 def add_symmetric(robot: ModelArrays, row: int, column: int, value: float, matrix: Array) -> None:
-    """Add G^T E G to the lower triangle of ``matrix`` (n, n); E is symmetric with ``value`` at ``row``, ``column``."""
+    """Add G^T E G to the lower triangle of ``matrix`` (n, n); the upper one is unchanged.
+
+    E is a symmetric matrix over the rows. Its only nonzero elements are ``value`` at ``row``, ``column`` and at
+    ``column``, ``row``; if both indices are equal, it is one element.
+    """
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
             a, b = robot.coordinates[i], robot.coordinates[j]
@@ -77,6 +85,6 @@ def mirror(matrix: Array) -> None:
 
 @inlined
 def add_column(robot: ModelArrays, row: int, value: float, vector: Array) -> None:
-    """Add G^T e to ``vector`` (n,), where the only nonzero element of e is ``value`` at ``row``."""
+    """Add G^T e to ``vector`` (n,), where e (rows,) has the only nonzero element ``value`` at the index ``row``."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         vector[robot.coordinates[i]] += robot.factors[i] * value

@@ -1,8 +1,9 @@
 """Analytical derivatives of inverse dynamics, in spatial vectors of the root frame.
 
 Singh, Russo, Wensing 2022, "Efficient analytical derivatives of rigid-body dynamics using spatial vector algebra". S is
-the motion axis of a joint, S' = v x S, S'' = a x S + v x S'. I is the spatial inertia of all bodies from j outwards, f
-the wrench on them, and B v the part of that wrench that depends on velocity. For i from the root to j:
+the motion axis of a joint, v and a are the velocity and acceleration of its parent body, S' = v x S, S'' = a x S + v x
+S'. I is the spatial inertia of all bodies from j outwards, f the wrench on them, and B v the part of that wrench that
+depends on velocity. x* is the cross product with a wrench. For i from the root to j:
 
     dtau_i/dq_j = S_i . (I S''_j + 2 B S'_j + S_j x* f)      dtau_i/dqd_j = 2 S_i . (I S'_j + B S_j)
     dtau_j/dq_i = S_j . (I S''_i + 2 B S'_i)                 dtau_j/dqd_i = 2 S_j . (I S'_i + B S_i)
@@ -277,9 +278,9 @@ def differentiate(
 ) -> None:
     """Write dtau/dq and dtau/dqd (n, n) of inverse dynamics without external wrenches to ``dq`` and ``dqd``.
 
-    Element [i, j] is the derivative of torque i by coordinate j. ``robot`` has the model arrays (see
-    layout.ModelArrays). ``q``, ``qd`` and ``qdd`` (n,) are in rad or m. ``work`` (bodies + rotors, WORK_SIZE),
-    ``world`` (bodies, 12) and ``spatial`` (bodies, SPATIAL_SIZE) are scratch.
+    Element [i, j] is the derivative of torque i (Nm or N) by position or velocity j. ``robot`` has the model arrays
+    (from layout.unpack). ``q``, ``qd`` and ``qdd`` (n,) are position, velocity and acceleration in rad or m. ``work``
+    (bodies + rotors, WORK_SIZE), ``world`` (bodies, 12) and ``spatial`` (bodies, SPATIAL_SIZE) are scratch.
     """
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)

@@ -6,8 +6,9 @@ allocates. ``wrenches`` (count, bodies, 6) are external forces (N) and moments (
 the axes of the body's frame; NO_WRENCHES is for none. A link is given by its ``body`` (-1: fixed base) and by ``frame``
 (12,), the placement of the link in its body's frame: rotation row by row, position.
 
-Single-state functions check the shapes of their arguments and return OK, WRONG_SHAPE or SINGULAR + j. They use
-``scratch``, made by ``make_scratch``; calls that share scratch must not run concurrently.
+Single-state functions check the shapes of their arguments and return OK, WRONG_SHAPE or SINGULAR + j: the mass matrix
+is not positive definite at coordinate j, and the result is then undefined. They use ``scratch``, made by
+``make_scratch``; calls that share scratch must not run concurrently.
 
 Batched functions take C-contiguous arrays (count, ...) whose shapes the caller has checked.
 """
@@ -79,7 +80,7 @@ def inverse_dynamics(
 
 @kernel
 def gravity_torque(topology: IntArray, parameters: Array, scratch: Array, q: Array, tau: Array) -> int:
-    """Write the gravity torque at ``q`` to ``tau``. Returns OK or WRONG_SHAPE."""
+    """Write the torque that holds the robot at rest at ``q`` against gravity to ``tau``. Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
@@ -120,7 +121,10 @@ def forward_dynamics(
 def inverse_dynamics_derivatives(
     topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
-    """Write dtau/dq and dtau/dqd of ``inverse_dynamics`` to ``dq`` and ``dqd`` (n, n). Returns OK or WRONG_SHAPE."""
+    """Write dtau/dq and dtau/dqd of ``inverse_dynamics`` to ``dq`` and ``dqd`` (n, n). Returns OK or WRONG_SHAPE.
+
+    Element [i, j] is the derivative of torque i by position or velocity j.
+    """
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
@@ -140,8 +144,8 @@ def friction_torque(
 ) -> int:
     """Write the friction torque at ``q``, ``qd`` to ``tau``. Returns OK or WRONG_SHAPE.
 
-    ``joints`` is the flattened friction table (bodies FRICTION_SIZE,), with the columns of layout. ``fade`` (1,) is the
-    speed (rad/s or m/s) below which friction is scaled down in proportion to velocity.
+    ``joints`` is the flattened friction table (bodies * FRICTION_SIZE,), with the columns of layout. ``fade`` (1,) is
+    the joint speed (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     n = coordinate_count(topology)
     if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
@@ -196,7 +200,10 @@ def forward_dynamics_batch(
 def inverse_dynamics_derivatives_batch(
     topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
 ) -> int:
-    """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``dq``, ``dqd`` (count, n, n). Returns OK."""
+    """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``dq``, ``dqd`` (count, n, n). Returns OK.
+
+    Element [k, i, j] is, at state k, the derivative of torque i by position or velocity j.
+    """
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
     work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
@@ -211,8 +218,8 @@ def joint_wrenches_batch(
 ) -> int:
     """Write the wrench of each body's parent on the body to ``joint_wrenches`` (count, bodies, 6). Returns OK.
 
-    Force (N), then moment (Nm), at the origin and in the axes of the body's frame. ``wrenches`` has ``count`` elements,
-    also if there are none: (count, 0, 6).
+    Force (N), then moment (Nm), at the origin and in the axes of the body's frame. Without external wrenches,
+    ``wrenches`` has the shape (count, 0, 6).
     """
     robot = unpack(topology, parameters)
     work, tau = make_work(robot), np.empty(q.shape[1])
@@ -230,7 +237,10 @@ def regressor_batch(
 ) -> int:
     """Write the transposed regressors of the motions to ``columns`` (count, 10 bodies + rotors, n). Returns OK.
 
-    ``link_rotations`` (bodies, 9) and the order of the columns are as for regressor.regressor.
+    ``columns[k]`` is Y^T at state k; Y times the parameters is the torque without friction. The parameters of a body
+    are mass, first moment (3) and inertia about the origin (ixx ixy ixz iyy iyz izz), in the axes of the body's link,
+    then follow the rotors' axial inertias. ``link_rotations`` (bodies, 9) are the axes of each body's link in the
+    body's frame, row by row.
     """
     robot = unpack(topology, parameters)
     work = make_work(robot)
@@ -245,8 +255,8 @@ def friction_batch(
 ) -> int:
     """Write the friction torques at ``q``, ``qd`` to ``tau``. Returns OK.
 
-    ``joints`` (bodies, FRICTION_SIZE) is the friction table, with the columns of layout. ``fade`` is the speed (rad/s
-    or m/s) below which friction is scaled down in proportion to velocity.
+    ``joints`` (bodies, FRICTION_SIZE) is the friction table, with the columns of layout. ``fade`` is the joint speed
+    (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     robot = unpack(topology, parameters)
     work = make_work(robot)
@@ -269,7 +279,7 @@ def link_pose_batch(topology: IntArray, parameters: Array, body: int, frame: Arr
 def jacobian_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, matrix: Array) -> int:
     """Write the Jacobians of a link at its origin, in root axes, to ``matrix`` (count, 6, n). Returns OK.
 
-    Linear rows are first.
+    Rows 0 to 2 give the linear velocity, 3 to 5 the angular velocity.
     """
     robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
@@ -282,7 +292,10 @@ def jacobian_batch(topology: IntArray, parameters: Array, body: int, frame: Arra
 def jacobian_dot_qd_batch(
     topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, qd: Array, product: Array
 ) -> int:
-    """Write dJ/dt qd of a link, with J as in ``jacobian_batch``, to ``product`` (count, 6). Returns OK."""
+    """Write dJ/dt qd of a link to ``product`` (count, 6): its acceleration at zero joint acceleration. Returns OK.
+
+    At the link's origin, in root axes: linear (m/s^2), then angular (rad/s^2).
+    """
     robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
@@ -292,7 +305,7 @@ def jacobian_dot_qd_batch(
 
 @batch_kernel
 def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Array, energy: Array) -> int:
-    """Write the kinetic energies at ``q``, ``qd``, J, to ``energy`` (count,). Returns OK."""
+    """Write the kinetic energies (J) at ``q``, ``qd``, including the rotors', to ``energy`` (count,). Returns OK."""
     robot = unpack(topology, parameters)
     n: int = q.shape[1]
     work, matrix = make_work(robot), np.empty((n, n))
@@ -306,7 +319,7 @@ def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Ar
 def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, energy: Array) -> int:
     """Write the potential energies at ``q``, J, to ``energy`` (count,). Returns OK.
 
-    Energy is 0 for a centre of mass at the origin of the root frame.
+    The energy is -m g . c: total mass m, acceleration of gravity g, and centre of mass c from the root frame's origin.
     """
     robot = unpack(topology, parameters)
     work = make_work(robot)
@@ -317,7 +330,7 @@ def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, ener
 
 @kernel
 def all_within(values: Array, least: Array, most: Array) -> bool:
-    """Return True if each value (m, n) is in its interval from ``least`` to ``most`` (m, n); NaN never is."""
+    """Return True if each value (m, n) is in its closed interval from ``least`` to ``most`` (m, n); NaN never is."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             if not least[i, j] <= values[i, j] <= most[i, j]:
@@ -329,7 +342,7 @@ def all_within(values: Array, least: Array, most: Array) -> bool:
 def check_state(
     new: Array, last: Array, largest: float, step: Array, speed: Array, dt: float, measures_velocity: bool
 ) -> int:
-    """Compare a measured state with the previous one.
+    """Return the result of checking a measured state against bounds and the previous state.
 
     Parameters
     ----------
@@ -352,8 +365,8 @@ def check_state(
     Returns
     -------
     int
-        GOOD, UNCHANGED for equal states, OUT_OF_BOUNDS if a magnitude exceeds ``largest`` or is NaN, or 1 + j for
-        the first implausible joint j.
+        OUT_OF_BOUNDS if a magnitude of ``new`` exceeds ``largest`` or is NaN, else UNCHANGED for equal states, else 1 +
+        j for the first joint (index j) with an implausible change, else GOOD.
     """
     unchanged, wrong, joint = True, False, GOOD
     for j in range(new.shape[1]):

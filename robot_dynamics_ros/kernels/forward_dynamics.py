@@ -1,6 +1,6 @@
 """Forward dynamics by composite bodies and Cholesky factorisation: qdd = M^-1 (tau - h), Craig (6.115).
 
-Arguments: ``robot`` has the model arrays (see layout.ModelArrays). ``q``, ``qd``, ``tau`` and ``qdd`` have shape (n,),
+Arguments: ``robot`` has the model arrays (from layout.unpack). ``q``, ``qd``, ``tau`` and ``qdd`` have shape (n,),
 in rad or m and Nm or N. ``wrenches`` (bodies, 6) are external forces (N) and moments (Nm) on the bodies, at the origin
 and in the axes of the body's frame; shape (0, 6) means none. ``work`` (bodies + rotors, WORK_SIZE) is scratch.
 """
@@ -19,9 +19,10 @@ from robot_dynamics_ros.kernels.types import Array
 def equations_of_motion(
     robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, bias: Array, matrix: Array
 ) -> None:
-    """Write h = V + G of Craig (6.59), minus the part of ``wrenches``, to ``bias`` (n,) and M to ``matrix`` (n, n).
+    """Write h to ``bias`` (n,) and the mass matrix M, both triangles, to ``matrix`` (n, n).
 
-    The torque for an acceleration qdd is M qdd + h.
+    h is V + G of Craig (6.59), the torque of velocity products and gravity, minus the joint torque of ``wrenches``. The
+    torque for an acceleration qdd is M qdd + h.
     """
     bias_torque(robot, q, qd, wrenches, work, bias)
     gather_composites(robot, work, matrix)
@@ -66,17 +67,17 @@ def solve_fixed_mode_motion(
     Parameters
     ----------
     robot, q, qd, wrenches, work
-        See the module.
+        Defined in the module's docstring.
     force
-        (n,): applied torque.
+        (n,): applied torque, Nm or N.
     stiffness
-        (n,): added to the diagonal of M.
+        (n,): added to the diagonal of the mass matrix M, in its units.
     moves
         (n,): 1 for free joints, 0 for locked ones. Locked joints have no acceleration; only they have a reaction.
     factor
         (n, n): scratch.
     motion
-        (2 + n, n): result, whose rows are the acceleration, the reaction and A.
+        (2 + n, n): result, whose rows are the acceleration (rad/s^2 or m/s^2), the reaction (Nm or N) and A.
 
     Returns
     -------

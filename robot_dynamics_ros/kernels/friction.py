@@ -5,9 +5,12 @@ Viscous and Coulomb friction: Craig (6.110)-(6.112), with a Coulomb level for ea
 Wit 1994. Level that varies with position: Craig (6.113). Sigmoid: Gaz et al. 2019, "Dynamic identification of the
 Franka Emika Panda robot", the published Panda model.
 
-``joint`` (FRICTION_SIZE,) is a row of the friction table, in the order of the columns VISCOUS to SIGMOID_SHIFT of
-layout. ``position`` (rad or m) and ``rate`` (rad/s or m/s) are the joint's position and velocity. Friction (Nm or N) is
-positive for positive velocities: it is the torque that an actuator must supply to overcome it.
+``joint`` (FRICTION_SIZE,) is a row of the friction table, with the columns of layout. VISCOUS b: torque b rate. COULOMB
+and COULOMB_NEGATIVE: levels for positive and negative velocities. STATIC: level at rest, if above Coulomb's.
+STRIBECK_VELOCITY: v_s, 0 for no effect. RIPPLE_AMPLITUDE a, RIPPLE_PER_TURN k and RIPPLE_PHASE p: a sin(k position + p)
+is added to the level. SIGMOID_AMPLITUDE f, SIGMOID_SLOPE s and SIGMOID_SHIFT w: torque f (logistic(s (rate + w)) -
+logistic(s w)). ``position`` (rad or m) and ``rate`` (rad/s or m/s) are the joint's position and velocity. Friction (Nm
+or N) is positive for positive velocities: it is the torque that an actuator must supply to overcome it.
 """
 
 from __future__ import annotations
@@ -68,7 +71,9 @@ def smooth_slope(joint: Array, rate: float) -> float:
 
 @kernel
 def friction_bound(joint: Array, level: float, position: float, rate: float) -> float:
-    """Return the magnitude (Nm or N) of a joint's dry friction; at rest, the largest possible magnitude.
+    """Return the magnitude (Nm or N, at least 0) of a joint's dry friction; at rest, the largest possible magnitude.
+
+    Dry friction is Coulomb and static friction with Stribeck effect and ripple.
 
     ``level`` (Nm or N) is the Coulomb level in the direction of motion: column COULOMB or COULOMB_NEGATIVE. The
     ``position`` of a coupled joint is without the coupling's offset.
@@ -102,7 +107,8 @@ def dry_friction(joint: Array, position: float, rate: float) -> float:
 def faded_friction(joint: Array, position: float, rate: float, fade: float) -> float:
     """Return all friction (Nm or N) of a joint, made continuous at rest.
 
-    Below the speed ``fade`` (rad/s or m/s) it is the friction at that speed times |rate| / fade; 0 switches this off.
+    Below the speed ``fade`` (rad/s or m/s) it is the friction at that speed times |rate| / fade. 0 switches this off;
+    dry friction then jumps at rest, where it is 0.
     """
     speed, share = abs(rate), 1.0
     if speed < fade:
@@ -113,10 +119,11 @@ def faded_friction(joint: Array, position: float, rate: float, fade: float) -> f
 
 @kernel
 def friction(robot: ModelArrays, joints: Array, fade: float, q: Array, qd: Array, work: Array, tau: Array) -> None:
-    """Write the friction torque (n,) at ``q``, ``qd`` (n,) to ``tau``.
+    """Write the friction torque (n,), Nm or N, of the coordinates at ``q``, ``qd`` (n,), rad or m, to ``tau``.
 
-    ``fade`` is as for ``faded_friction``, in rad/s or m/s. ``robot`` has the model arrays (see layout.ModelArrays),
-    ``joints`` is the friction table (bodies, FRICTION_SIZE), and ``work`` (bodies + rotors, WORK_SIZE) is scratch.
+    Below the speed ``fade`` (rad/s or m/s) of a joint, its friction is that at this speed times |rate| / fade; 0
+    switches this off. ``robot`` has the model arrays (from layout.unpack), ``joints`` is the friction table (bodies,
+    FRICTION_SIZE), and ``work`` (bodies + rotors, WORK_SIZE) is scratch.
     """
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)

@@ -3,12 +3,12 @@
 Craig chapter 5: v = J(q) qd, hence a = J qdd + dJ/dt qd. All quantities are at the origin of the link's frame, in the
 axes of the root frame, linear rows first.
 
-Arguments: ``robot`` has the model arrays (see layout.ModelArrays), ``q`` and ``qd`` (n,) are in rad or m. A link is
+Arguments: ``robot`` has the model arrays (from layout.unpack), ``q`` and ``qd`` (n,) are in rad or m. A link is
 given by its ``body``, -1 for the fixed base, and by ``frame`` (12,), the placement of the link in its body's frame:
 rotation row by row, position. ``work`` (bodies + rotors, WORK_SIZE) and ``world`` (bodies, 12) are scratch.
 
-A loop keeps a point of body a at a point of body b, LaValle (13.171): phi = p_b - p_a = 0. Hence G qd = 0 and G qdd +
-drift = 0, with G = J_b - J_a (Craig chapter 5) and drift = dG/dt qd.
+A loop keeps a point p_a of body a at a point p_b of body b, LaValle (13.171): phi = p_b - p_a = 0, in root axes. Hence
+G qd = 0 and G qdd + drift = 0, with G = J_b - J_a, the Jacobians of the points (Craig chapter 5), and drift = dG/dt qd.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _add_columns(robot: ModelArrays, i: int, sign: float, at: Vector, world: Arr
 
 @kernel
 def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, pose: Array) -> None:
-    """Write the link's pose (4, 4) in the root frame to ``pose``."""
+    """Write the link's pose in the root frame to ``pose`` (4, 4), a homogeneous matrix with positions in m."""
     _place(robot, q, work, world)
     placement = work[0]
     for k in range(12):
@@ -103,7 +103,10 @@ def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array
 
 @kernel
 def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, matrix: Array) -> None:
-    """Write the link's Jacobian (6, n) to ``matrix``, with columns (z x (p - p_i), z) or (z, 0): Craig 5.7."""
+    """Write the link's Jacobian (6, n) to ``matrix``, with columns (z x (p - p_i), z) or (z, 0): Craig 5.7.
+
+    p is the link's origin, z the axis of revolute joint i through p_i, or of a prismatic joint.
+    """
     _place(robot, q, work, world)
     matrix[:] = 0.0
     if body < 0:
@@ -130,7 +133,10 @@ def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array,
 def jacobian_dot_qd(
     robot: ModelArrays, body: int, frame: Array, q: Array, qd: Array, work: Array, world: Array, product: Array
 ) -> None:
-    """Write dJ/dt qd, the link's acceleration at zero joint acceleration, to ``product`` (6,)."""
+    """Write dJ/dt qd, the link's acceleration at zero joint acceleration, to ``product`` (6,).
+
+    Linear (m/s^2), then angular (rad/s^2), without gravity.
+    """
     _place_and_move(robot, q, qd, work, world)
     product[:] = 0.0
     if body < 0:
@@ -162,7 +168,10 @@ class Loops(NamedTuple):
 
 
 def append_loops(topology: IntArray, parameters: Array, loops: Loops) -> tuple[IntArray, Array]:
-    """Return copies of the robot's two model arrays with its loops appended; ``unpack`` of layout ignores them."""
+    """Return copies of the robot's two flat model arrays with its loops appended.
+
+    layout.unpack ignores the loops, ``unpack_loops`` reads them.
+    """
     count = np.array([len(loops.bodies)], dtype=np.int64)
     return np.concatenate([topology, loops.bodies.ravel(), count]), np.concatenate([parameters, loops.points.ravel()])
 
@@ -192,8 +201,8 @@ def measure_loops(
 ) -> None:
     """Write phi to ``gap`` (3 loops,), G to ``jacobian`` (3 loops, n) and ``drift`` (3 loops,) at ``q``, ``qd``.
 
-    Units are m, m/rad or 1, and m/s^2. Columns of joints that move both points of a loop are zero, also if the loop is
-    open.
+    Elements 3 k to 3 k + 2 are the x, y and z of loop k. Units are m, m/rad or 1, and m/s^2. Columns of joints that
+    move both points of a loop are zero, also if the loop is open.
     """
     _place_and_move(robot, q, qd, work, world)
     jacobian[:] = 0.0

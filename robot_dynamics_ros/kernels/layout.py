@@ -9,7 +9,8 @@ independent coordinates by the coupling matrix G: rate_row = sum_c G[row, c] qd_
 ``entries``, each with its coordinate and factor. Hence tau = G^T tau_rows and M = G^T M_rows G (Tsai 9.9 for rotors).
 Constant offsets of coupled joints are included in the placements of the bodies.
 
-The constants of this module are the columns of the tables ``tree``, ``bodies``, ``rotors``, ``work`` and friction.
+The constants of this module are the columns of the tables ``tree``, ``bodies``, ``rotors``, ``work`` and friction. A
+rotor is the spinning mass of a motor; the body that carries it is its carrier. An entry is a nonzero element of G.
 """
 
 from __future__ import annotations
@@ -55,14 +56,17 @@ class ModelArrays(NamedTuple):
     Attributes
     ----------
     tree
-        (rows, 4), int: parent body or -1, kind of joint, and the range FIRST to AFTER - 1 of the row's entries of G.
+        (rows, 4), int: index of the parent body (of a rotor, its carrier) or -1 for the fixed base; kind of joint,
+        REVOLUTE, PRISMATIC or ROTOR (0, 1, 2); FIRST and AFTER, so that the row's entries have the indices FIRST to
+        AFTER - 1.
     coordinates, factors
-        (entries,): coordinate and value of each nonzero element of the coupling matrix G.
+        (entries,): index of the coordinate, and value, of each nonzero element of the coupling matrix G.
     bodies
-        (bodies, BODY_SIZE): placement at zero position, mass (kg), first moment (kg m) and inertia (kg m^2) of each
-        body, in the columns ROTATION to INERTIA.
+        (bodies, BODY_SIZE): of each body, rotation (9, row by row) and origin (3, m) of its frame in its parent's at
+        zero position, mass (kg), first moment (3, kg m), and inertia about the frame's origin (ixx ixy ixz iyy iyz izz,
+        kg m^2) in the frame's axes.
     rotors
-        (rotors, 4): spin axis in the carrier's frame, and axial inertia (kg m^2).
+        (rotors, 4): unit spin axis in the carrier's frame, and axial inertia (kg m^2).
     gravity
         (3,): acceleration of gravity in the root frame, m/s^2.
     """
@@ -76,7 +80,10 @@ class ModelArrays(NamedTuple):
 
 
 def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
-    """Return new model arrays, ``topology`` and ``parameters``, of a robot with ``n`` coordinates; see ``unpack``."""
+    """Return new flat model arrays, ``topology`` and ``parameters``, with the tables of a robot with ``n`` coordinates.
+
+    ``unpack`` reverses this.
+    """
     header = [len(robot.bodies), len(robot.rotors), len(robot.factors), n]
     topology = np.concatenate([header, robot.tree.ravel(), robot.coordinates]).astype(np.int64)
     parameters = [robot.gravity, robot.bodies.ravel(), robot.rotors.ravel(), robot.factors]
@@ -85,7 +92,7 @@ def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
 
 @inlined
 def unpack(topology: IntArray, parameters: Array) -> ModelArrays:
-    """Return views of the arrays ``topology`` and ``parameters`` that ``pack`` made; nothing is copied."""
+    """Return the tables as views of the arrays ``topology`` and ``parameters`` that ``pack`` made."""
     bodies, rotors, entries = topology[0], topology[1], topology[2]
     rows = bodies + rotors
     first = _HEADER + rows * TREE_SIZE

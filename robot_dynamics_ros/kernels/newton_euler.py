@@ -3,7 +3,7 @@
 Craig (6.45)-(6.53), Tsai (9.49)-(9.70). Forces and moments are taken at the origin of each body's frame, so that a body
 enters by its mass, and its first moment and inertia about that origin. Rotors: Tsai (9.157).
 
-Arguments: ``robot`` has the model arrays (see layout.ModelArrays). ``q``, ``qd``, ``qdd`` and the result ``tau`` have
+Arguments: ``robot`` has the model arrays (from layout.unpack). ``q``, ``qd``, ``qdd`` and the result ``tau`` have
 shape (n,), in rad or m and Nm or N. ``wrenches`` (bodies, 6) are external forces (N) and moments (Nm) on the bodies, at
 the origin and in the axes of the body's frame; shape (0, 6) means none. ``work`` (bodies + rotors, WORK_SIZE) is
 scratch, with the columns of layout.
@@ -49,8 +49,9 @@ def move_bodies(robot: ModelArrays, work: Array) -> None:
     """Write the velocities and accelerations of the bodies to ``work``, from the base outwards: Craig (6.45)-(6.48).
 
     The caller has filled the joint rates and accelerations (columns JOINT_RATE, JOINT_ACCELERATION) and the placements
-    (placement.place_bodies) of ``work``. Results are in the columns from MOTION on, in the axes of each body. The base
-    accelerates against gravity, so that each linear acceleration includes -g.
+    (placement.place_bodies) of ``work``. Results are in the nine columns from MOTION on, in the axes of each body:
+    angular velocity, angular acceleration, and linear acceleration of the frame's origin. The base accelerates against
+    gravity, so that each linear acceleration includes -g.
     """
     tree, gravity = robot.tree, robot.gravity
     for i in range(robot.bodies.shape[0]):
@@ -208,7 +209,7 @@ def newton_euler(robot: ModelArrays, q: Array, qd: Array, qdd: Array, wrenches: 
 
 @kernel
 def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, tau: Array) -> None:
-    """Write the torque at zero acceleration, V + G of Craig (6.59), to ``tau``.
+    """Write the torque at zero acceleration to ``tau``: V + G of Craig (6.59), minus the joint torque of ``wrenches``.
 
     Afterwards ``work`` has each body's placement and motion, and the wrench on it from its joint.
     """
@@ -221,7 +222,10 @@ def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: 
 
 @forceinlined_kernel
 def gravity_torque(robot: ModelArrays, q: Array, wrenches: Array, work: Array, tau: Array) -> None:
-    """Write the gravity torque, G of Craig (6.59), minus the part that ``wrenches`` carry, to ``tau``."""
+    """Write the torque that holds the robot at rest to ``tau``: G of Craig (6.59), minus the joint torque of wrenches.
+
+    ``wrenches`` are external ones on the bodies.
+    """
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     _set_body_wrenches_at_rest(robot, wrenches, work)

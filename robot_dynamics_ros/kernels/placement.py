@@ -1,8 +1,9 @@
 """Placement of the bodies' frames in their parents' frames and in the root frame.
 
-A placement (12,) is a rotation matrix (9,), row by row, and a position (3,), m. ``robot`` has the model arrays (see
-layout.ModelArrays). ``work`` (bodies + rotors, WORK_SIZE) has the intermediate results of each row, in the columns
-that layout names; body i is row i. ``place_bodies`` fills its placements, which the other functions read.
+A placement (12,) is a rotation matrix (9,), row by row, and a position (3,), m. ``robot`` has the model arrays (from
+layout.unpack). ``work`` (bodies + rotors, WORK_SIZE) has the intermediate results of each row, in the columns that
+layout names; body i is row i. ``place_bodies`` fills its placements, which the other functions read. A ``Vector`` is a
+tuple of three floats.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def place_bodies(robot: ModelArrays, work: Array) -> None:
     """Write the placement of each body in its parent's frame to ``work``.
 
     The positions of the joints (rad or m) are read from the column JOINT_POSITION of ``work`` (see couplings.expand).
-    The joint rotates about or translates along the z axis of the body's frame: R = R0 Rz(q), p = p0 + R0 z q.
+    The joint rotates about or translates along the z axis of the body's frame: R = R0 Rz(q), p = p0, or R = R0, p = p0
+    + R0 z q. R0 and p0 are the placement at zero position.
     """
     bodies = robot.bodies
     for i in range(bodies.shape[0]):
@@ -109,7 +111,7 @@ def origin(work: Array, i: int) -> Vector:
 
 @inlined
 def vector_at(table: Array, i: int, column: int) -> Vector:
-    """Return three consecutive elements of row ``i`` of ``table`` (rows, columns), from ``column`` on."""
+    """Return three consecutive elements of row ``i`` (an index) of ``table`` (rows, columns), from ``column`` on."""
     return table[i, column], table[i, column + 1], table[i, column + 2]
 
 
@@ -117,7 +119,7 @@ def vector_at(table: Array, i: int, column: int) -> Vector:
 def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector:
     """Return I v for v = (x, y, z), with the inertia I of body ``i`` about its frame's origin, in the body's axes.
 
-    ``bodies`` is the table of layout.ModelArrays.
+    ``bodies`` (bodies, BODY_SIZE) is the table of that name in ``robot``; I is in kg m^2.
     """
     return (
         bodies[i, INERTIA] * x + bodies[i, INERTIA + 1] * y + bodies[i, INERTIA + 2] * z,

@@ -82,7 +82,7 @@ def regressor(
 ) -> None:
     """Write the transposed regressor Y^T to ``columns`` (10 bodies + rotors, n).
 
-    Y times the parameters is the torque without friction. ``robot`` has the model arrays (see layout.ModelArrays).
+    Y times the parameters is the torque without friction. ``robot`` has the model arrays (from layout.unpack).
     ``link_rotations`` (bodies, 9) are the axes of the body's link in the body's frame, row by row. ``q``, ``qd`` and
     ``qdd`` (n,) are in rad or m. ``work`` (bodies + rotors, WORK_SIZE) is scratch.
     """

@@ -21,7 +21,7 @@ SUFFIX = ".xacro"
 
 
 def expand_xacro(path: Path, arguments: Mapping[str, str]) -> bytes:
-    """Return the URDF of a xacro file, from the Python module or the command xacro.
+    """Return the URDF of the xacro file ``path``, encoded in UTF-8, by the Python module or the command xacro.
 
     ``arguments`` are values of xacro arguments by name. Raises RobotDynamicsError if neither is installed, and for
     files that xacro rejects.
@@ -66,7 +66,7 @@ class LaunchedRobot:
     dynamics_file
         Path of the dynamics file; empty for none.
     settings
-        Path of the parameter file of a shipped robot; empty for other robots.
+        One path, that of the parameter file of a shipped robot; empty for other robots.
     """
 
     urdf: str
@@ -79,8 +79,8 @@ def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = 
     """Return the robot that the launch arguments robot, urdf, dynamics_file and xacro_args select.
 
     ``name`` is that of a shipped robot, or empty for the robot of the topic robot_description. ``urdf`` is the path of
-    a URDF or xacro file, which replaces it, ``xacro_args`` its arguments, "name:=value name:=value". ``dynamics`` is a
-    path, "none", or empty for the shipped dynamics file of the robot.
+    a URDF or xacro file that is used instead, if not empty, ``xacro_args`` its arguments, "name:=value name:=value".
+    ``dynamics`` is a path, "none" for no dynamics file, or empty for the shipped one of the robot, if any.
 
     Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, and a xacro file that cannot be
     expanded.
@@ -103,8 +103,8 @@ def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = 
 def dynamics_file(argument: str, robot: str) -> str:
     """Return the path of the dynamics file; empty for none.
 
-    ``argument`` is a path, "none", or empty for the shipped file of ``robot``, if any. Raises RobotDynamicsError if the
-    file does not exist.
+    ``argument`` is a path, "none", or empty for the shipped file of the shipped robot ``robot``, if both exist. An
+    empty ``robot`` has none. Raises RobotDynamicsError if the file does not exist or the robot is unknown.
     """
     if argument == "none":
         return ""
@@ -114,7 +114,10 @@ def dynamics_file(argument: str, robot: str) -> str:
 
 
 def existing_file(argument: str, value: str) -> Path:
-    """Return the absolute path of the file ``value``; RobotDynamicsError, naming ``argument``, if it does not exist."""
+    """Return the absolute path of the file ``value``, the value of the launch argument named ``argument``.
+
+    Raises RobotDynamicsError, which names ``argument``, if the file does not exist.
+    """
     path = Path(value).resolve()
     if not path.is_file():
         raise RobotDynamicsError(f"{argument}:={value}: the file {path} does not exist. Cure: correct the path")

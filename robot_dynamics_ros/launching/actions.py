@@ -1,6 +1,7 @@
 """Launch arguments that several launch files share, their values, and the actions that use them.
 
-Values of arguments are those of the launch ``context``; ``name`` is the name of an argument.
+Values of arguments are those of the launch ``context``; ``name`` is the name of an argument. Lists of actions are what
+an OpaqueFunction returns. Node is the action of launch_ros.
 """
 
 from __future__ import annotations
@@ -71,9 +72,10 @@ TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
 
 
 def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
-    """Return the declarations of the shared arguments ``names``; ``defaults`` replaces their default values.
+    """Return the declarations of the shared arguments ``names``, such as "robot", "urdf", "law" and "record".
 
-    An empty default of robot means the robot of the topic robot_description.
+    ``defaults`` replaces their default values, by name; other names are ignored. An empty default of robot means the
+    robot of the topic robot_description. Raises KeyError for an unknown name.
     """
     declared = []
     for name in names:
@@ -89,22 +91,25 @@ def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
 
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
-    """Return the declaration of an argument that is true or false, with its default and description."""
+    """Return the declaration of an argument that is true or false; ``default`` is "true" or "false"."""
     return DeclareLaunchArgument(name, default_value=default, choices=_FLAG, description=description)
 
 
 def value_of(context: LaunchContext, name: str) -> str:
-    """Return the value of an argument."""
+    """Return the value of an argument as text; launch's SubstitutionFailure if it is not declared or set."""
     return str(LaunchConfiguration(name).perform(context))
 
 
 def is_true(context: LaunchContext, name: str) -> bool:
-    """Return True if the value of a flag is true."""
+    """Return True if the value of a flag is true, in upper or lower case; False for all other values."""
     return value_of(context, name).lower() == "true"
 
 
 def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
-    """Return the value of an argument as a number; RobotDynamicsError if it is not one or not ``within`` bounds."""
+    """Return the value of an argument as a number.
+
+    Raises RobotDynamicsError if it is not a number, or outside the interval ``within`` (default: any number but NaN).
+    """
     text = value_of(context, name)
     try:
         value = float(text)
@@ -116,12 +121,16 @@ def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
 
 
 def chosen_robot(context: LaunchContext) -> LaunchedRobot:
-    """Return the robot that the launch arguments select; raises the errors of ``find_robot``."""
+    """Return the robot that the launch arguments robot, urdf, dynamics_file and xacro_args select.
+
+    Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, and a xacro file that cannot be
+    expanded.
+    """
     return find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
 
 
 def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
-    """Return the parameters robot_description and dynamics_file of a Node, which launch_ros does not parse as YAML."""
+    """Return the parameters robot_description and dynamics_file for a Node, as texts that are not parsed as YAML."""
     return {
         "robot_description": ParameterValue(robot.urdf, value_type=str),
         "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),
@@ -129,7 +138,7 @@ def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
 
 
 def own_parameters(context: LaunchContext) -> list[str]:
-    """Return the path in the argument params_file, or nothing if it is empty.
+    """Return a list of the path in the argument params_file, which is absolute then; an empty list if it is empty.
 
     Raises RobotDynamicsError if the file does not exist or is not a parameter file.
     """
@@ -142,14 +151,17 @@ def own_parameters(context: LaunchContext) -> list[str]:
 
 
 def absolute(context: LaunchContext, *topics: str) -> list[str]:
-    """Return the full names of topics, with the namespaces of this launch file and of those that include it."""
+    """Return the full names of topics, in their order, by the namespaces of this launch file and those that include it.
+
+    This launch file's is the argument namespace. Names that begin with a slash are not changed.
+    """
     name = prefix_namespace(context.launch_configurations.get("ros_namespace"), value_of(context, "namespace"))
     namespace = str(make_namespace_absolute(name)).rstrip("/")
     return [topic if topic.startswith("/") else f"{namespace}/{topic}" for topic in topics]
 
 
 def package_prefix(package: str) -> Path | None:
-    """Return the installation prefix of a ROS 2 package, from the ament resource index; None if it is not installed."""
+    """Return the installation prefix of a ROS 2 package by AMENT_PREFIX_PATH; None if it is not installed."""
     for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
         if (Path(prefix) / "share" / "ament_index" / "resource_index" / "packages" / package).is_file():
             return Path(prefix)
@@ -157,14 +169,14 @@ def package_prefix(package: str) -> Path | None:
 
 
 def is_installed(package: str) -> bool:
-    """Return True if a ROS 2 package is installed."""
+    """Return True if a ROS 2 package of this name is installed in a prefix of AMENT_PREFIX_PATH."""
     return package_prefix(package) is not None
 
 
 def program(name: str) -> dict[str, Any]:
-    """Return keyword arguments of Node that start the executable ``name`` of this package.
+    """Return keyword arguments of Node that start the executable ``name`` of this package, such as "simulation_node".
 
-    Without an executable that colcon has installed they start the Python module.
+    If colcon has not installed that executable, they start the Python module.
     """
     prefix = package_prefix(PACKAGE)
     if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
@@ -178,7 +190,8 @@ def view(
     """Return actions that start robot_state_publisher and RViz, if the arguments of these names are true.
 
     Both run in the namespace of the argument namespace and subscribe to the topic ``joint_states``. ``use_sim_time`` is
-    "true" or "false", as in launch arguments. robot_state_publisher is left out if the robot's URDF is not known.
+    "true" or "false", as in launch arguments. robot_state_publisher is left out if the URDF of ``robot`` is not known.
+    Actions of programs that are not installed are log messages.
     """
     common = {
         "namespace": LaunchConfiguration("namespace"),
@@ -195,9 +208,9 @@ def view(
 
 
 def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, Any]], **node: Any) -> list[Any]:
-    """Return an action that starts robot_state_publisher, or a log message if it is not installed.
+    """Return one action in a list: to start robot_state_publisher, or a log message if it is not installed.
 
-    ``parameters`` and ``node`` are keyword arguments of Node; the URDF is added to the parameters.
+    ``parameters`` and ``node`` are keyword arguments of Node; the URDF of ``robot`` is added to the parameters.
     """
     description = {"robot_description": ParameterValue(robot.urdf, value_type=str)}
     return _node_of(
@@ -209,9 +222,10 @@ def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, An
 
 
 def rviz(file: str, fixed_frame: str, **node: Any) -> list[Any]:
-    """Return an action that starts RViz with ``file`` of the package's rviz/, or a log message if it is not installed.
+    """Return one action in a list: to start RViz, or a log message if it is not installed.
 
-    ``fixed_frame`` replaces that of the file unless it is empty; ``node`` are keyword arguments of Node.
+    ``file`` is the name of a configuration that this package installs, such as "arm.rviz"; RobotDynamicsError for an
+    unknown one. ``fixed_frame`` replaces that of the file unless it is empty; ``node`` are keyword arguments of Node.
     """
     arguments = ["--display-config", str(find_resource("rviz", file))]
     frame = ["--fixed-frame", fixed_frame] if fixed_frame else []
@@ -228,25 +242,29 @@ def _node_of(package: str, consequence: str, **node: Any) -> list[Any]:
 
 
 def record(context: LaunchContext, *topics: str) -> list[Any]:
-    """Return an action that records ``topics`` to the bag of the argument record, or none if that is not set.
+    """Return an action in a list that records ``topics`` to the bag of the argument record; an empty list without one.
 
-    Raises RobotDynamicsError if the folder of the bag exists.
+    ``topics`` are names in the namespace of the launch file. The argument is unset if empty or false; true gives a name
+    with date and time. Raises RobotDynamicsError if the folder of the bag exists.
     """
     folder = bag_folder(context)
     return [bag_recorder(folder, absolute(context, *topics))] if folder else []
 
 
 def recorder_name(context: LaunchContext) -> list[str]:
-    """Return the name of the recording node, for nodes that wait for it; empty if nothing is recorded."""
+    """Return the name of the node that ``record`` starts, in a list, for nodes that wait for it.
+
+    The list is empty if the argument record is empty or false.
+    """
     if not bag_folder(context):
         return []
     return ["rosbag2_recorder" if is_installed("ros2bag") else "recorder"]
 
 
 def bag_folder(context: LaunchContext) -> str:
-    """Return the absolute path of the bag that the argument record names; empty if it is empty or false.
+    """Return the absolute path of the new bag by the launch argument ``record``; "" if ``record`` is "" or "false".
 
-    If it is true, the name has date and time.
+    "true" gives recording_DATE_TIME in the working folder, with the time of the call. Any other text is the path.
     """
     argument = value_of(context, "record")
     if argument.lower() in ("", "false"):
@@ -255,10 +273,11 @@ def bag_folder(context: LaunchContext) -> str:
 
 
 def bag_recorder(folder: str, topics: list[str]) -> Any:
-    """Return an action that records topics, by full names, to a new folder; its failure ends the launch.
+    """Return an action that records ``topics``, by full names, to a new folder; its failure ends the launch.
 
-    The robot description and the controller's configuration are recorded with them. ros2 bag is used if it is
-    installed, else recorder_node. Raises RobotDynamicsError if the folder exists.
+    The latched robot_description beside joint_states, and configuration and emergency_stop beside command_states, are
+    recorded with them. ros2 bag is used if it is installed, else recorder_node. Raises RobotDynamicsError if the folder
+    exists.
     """
     if Path(folder).exists():
         raise RobotDynamicsError(f"{folder}: it exists already. Cure: give another folder for the bag")
@@ -277,7 +296,11 @@ def bag_recorder(folder: str, topics: list[str]) -> Any:
 
 
 def end_on_failure(event: Any, context: LaunchContext) -> list[Any]:
-    """Return an action that shuts the launch down if the process of the exit ``event`` has failed, else none."""
+    """Return a list of an action that shuts the launch down, if the process has failed; else an empty one.
+
+    ``event`` is launch's ProcessExited, which has the exit code; 0 is no failure. The list is also empty if the launch
+    is already shutting down. Use this function as ``on_exit`` of a process.
+    """
     if event.returncode == 0 or context.is_shutdown:
         return []
     return [Shutdown(reason=f"{event.process_name} failed with exit code {event.returncode}")]

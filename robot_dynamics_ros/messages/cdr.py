@@ -4,6 +4,9 @@ A subscription with ``raw=True`` delivers these bytes, and ``Publisher.publish``
 7.4, plain CDR version 1, in either byte order. A number is aligned to its size, counted from the end of the
 encapsulation header. A sequence is its length (4 bytes) and its elements. A string is a zero-terminated sequence of
 bytes.
+
+A message begins with its encapsulation header (HEADER, 4 bytes), whose first two bytes are the byte order: 00 00 for
+big-endian, 00 01 for little-endian.
 """
 
 from __future__ import annotations
@@ -31,12 +34,12 @@ class CdrReader:
     """Reader of a serialized message ``data``; each method reads the next value.
 
     Methods raise struct.error or ValueError if the message ends too early. The constructor raises ValueError if the
-    byte order is not one of BYTE_ORDERS.
+    first two bytes are no byte order.
 
     Attributes
     ----------
     order
-        Byte order, a value of BYTE_ORDERS.
+        Byte order as a prefix of struct and NumPy formats, ">" or "<".
     body
         Bytes after the encapsulation header.
     at
@@ -52,27 +55,27 @@ class CdrReader:
         self._uint32 = struct.Struct(self.order + "I")
 
     def number(self) -> int:
-        """Read a uint32."""
+        """Read a uint32, after its padding."""
         self.at += padding(self.at, 4)
         (value,) = self._uint32.unpack_from(self.body, self.at)
         self.at += 4
         return int(value)
 
     def stamp(self) -> int:
-        """Read a builtin_interfaces/Time and return it in nanoseconds."""
+        """Read a builtin_interfaces/Time and return it in nanoseconds; it must be aligned to 4 bytes."""
         sec, nanosec = struct.unpack_from(self.order + "iI", self.body, self.at)
         self.at += 8
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def doubles(self, count: int) -> tuple[float, ...]:
-        """Read ``count`` float64 values."""
+        """Read ``count`` float64 values without a length, after their padding."""
         self.at += padding(self.at, 8)
         values = struct.unpack_from(f"{self.order}{count}d", self.body, self.at)
         self.at += 8 * count
         return values
 
     def names(self) -> list[str]:
-        """Read a sequence of names; RobotDynamicsError if there are more, or longer ones, than MOST_NAMES."""
+        """Read a sequence of strings; RobotDynamicsError for more than 1000, and for one of more than 1000 bytes."""
         count = self.number()
         if 4 * count > len(self.body) - self.at:
             raise ValueError
@@ -83,7 +86,10 @@ class CdrReader:
         return [self.text(MOST_NAMES) for _ in range(count)]
 
     def text(self, most: float = math.inf) -> str:
-        """Read a string as rclpy does; RobotDynamicsError if it has more than ``most`` bytes, by default any number."""
+        """Read a string up to its first zero byte, as rclpy does; invalid UTF-8 is replaced.
+
+        Raises RobotDynamicsError if it has more than ``most`` bytes, by default any number.
+        """
         length = self.number()
         if length > len(self.body) - self.at:
             raise ValueError
@@ -105,5 +111,5 @@ class EffortWriter:
         self._before = LITTLE_ENDIAN + struct.pack("<III", 0, 0, n) + bytes(4)
 
     def write(self, effort: Array) -> bytes:
-        """Return the serialized message of an effort (n,), Nm or N, of C-contiguous float64."""
+        """Return the serialized message of an effort (n,), Nm or N, a C-contiguous float64 array."""
         return self._before + effort.tobytes()

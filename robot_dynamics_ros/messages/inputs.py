@@ -1,6 +1,8 @@
 """Input topics of the controller: decode a message, pass it to the session, return the output.
 
-INPUTS maps their names to message types; all but joint_states are private names of the node, such as ~/payload.
+INPUTS maps their names to message types: joint_states, emergency_stop, joint_trajectory, speed_scaling_factor, payload,
+target_pose, target_twist and target_acceleration. All but joint_states are private names of the node, such as
+~/payload. ``renamed`` is a function that returns the robot's name of a joint by its name in messages.
 """
 
 from __future__ import annotations
@@ -45,18 +47,16 @@ class InputReader:
     """Reader that decodes messages of INPUTS and passes them to the controller ``session``."""
 
     def __init__(self, session: ControllerSession, topic: str = JOINT_STATES, renamed: Renaming = unchanged) -> None:
-        """Create a reader; ``topic`` is the name of joint_states in errors.
-
-        ``renamed`` returns the robot's name of a joint in messages.
-        """
+        """Create a reader; ``topic`` is the name of joint_states in errors."""
         self._session, self._renamed = session, renamed
         self._states = JointStateReader(session.robot.joint_names, topic, renamed)
 
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
         """Pass a serialized message ``data`` to the session and return the output.
 
-        ``topic`` is one of INPUTS, ``now`` the time of arrival. An invalid message results in a log message, or on
-        joint_states in a fault. Raises the errors of ``ControllerSession.on_state``.
+        ``topic`` is one of INPUTS, ``now`` the time of arrival by the steady and the ROS clock. An invalid message
+        results in a log message in the output, or on joint_states in a fault. Raises RobotDynamicsError if the checks
+        of an activation were left to the first state and fail; the caller then has to deactivate the session.
         """
         if topic == JOINT_STATES:
             return self._session.on_state(self._states.sample(data), now)

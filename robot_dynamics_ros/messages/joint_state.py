@@ -1,9 +1,10 @@
-"""Serialized JointState messages (see ``cdr``), read and written without an object for each field.
+"""Serialized JointState messages, bytes in CDR, read and written without an object for each field.
 
 rclpy creates a Python object for each name and field, which takes as long as the controller's computation. Only the
 stamp, the frame_id and the numbers differ between messages of a topic, so that their layout is found once. FIELDS are
-the fields with numbers, ``data`` a serialized message. ``renamed`` returns a joint's name in the program by its name in
-a message.
+the fields with numbers: position, velocity and effort, in this order, with units of JointState: rad or m, per s, Nm or
+N. ``data`` is a serialized message. ``renamed`` returns a joint's name in the program by its name in a message. Stamps
+are nanoseconds since the epoch of the ROS clock.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _MOST_LAYOUTS = 64
 
 
 class JointsMissing(RobotDynamicsError):
-    """Message with some of the robot's joints, but not all."""
+    """Error of a message with some of the robot's joints, but not all."""
 
 
 class JointStateLayout:
@@ -120,7 +121,7 @@ class JointStateLayout:
         )
 
     def fits(self, data: bytes) -> bool:
-        """Return True if a message has this layout."""
+        """Return True if a message has this layout, that is, the same names and sizes; any bytes are accepted."""
         return (
             len(data) == self._size
             and data.startswith(self._same, self._frame_end)
@@ -139,7 +140,7 @@ class JointStateLayout:
         return int(sec) * 1_000_000_000 + int(nanosec)
 
     def numbers(self, data: bytes) -> list[Array | None]:
-        """Return the values of a message in each of FIELDS, None for an empty one; their order is that of the names."""
+        """Return position, velocity and effort of a message, each in the order of ``joint_names``, or None if empty."""
         return [
             None if place is None else np.frombuffer(data, self._number, count, place)
             for place, count in zip(self._places, self.counts, strict=True)
@@ -157,16 +158,22 @@ class JointStateLayout:
         return np.asarray(places + np.array([[0], [size + 1], [2 * size + 2]]), dtype=np.intp)
 
     def span(self, data: bytes) -> Array:
-        """Return the bytes from the first position to the last effort as numbers; ``rows`` must not return None."""
+        """Return the bytes from the first position to the last effort as float64, for the indices of ``rows``.
+
+        Requires a layout for which ``rows`` does not return None. The numbers between the fields have no meaning.
+        """
         return np.frombuffer(data, self._number, 3 * self.counts[0] + 2, self._places[0] or 0)
 
     def table(self, messages: Sequence[bytes]) -> NDArray[np.void]:
-        """Return m messages as a structured array (m,) with the fields sec, nanosec, and those of ``fields``."""
+        """Return m messages as a structured array (m,) with the fields sec, nanosec, and those of ``fields``.
+
+        sec and nanosec are those of header.stamp; each of the others has ``counts`` numbers a message.
+        """
         return np.frombuffer(b"".join(messages), self._record)
 
 
 class JointStateLayouts:
-    """Layouts of the messages of one topic; the newest 64 are kept."""
+    """Layouts of the messages of one topic, found again by ``JointStateLayout.fits``; the newest 64 are kept."""
 
     def __init__(self, renamed: Renaming) -> None:
         self._renamed = renamed
@@ -183,7 +190,10 @@ class JointStateLayouts:
 
 
 class JointStateReader:
-    """Reader of serialized JointState messages that selects the joints of a robot, in its order."""
+    """Reader of serialized JointState messages that selects the joints of a robot, in its order.
+
+    ``renamed`` returns the robot's name of a joint by its name in messages; by default both are equal.
+    """
 
     def __init__(self, joint_names: Sequence[str], topic: str = "joint_states", renamed: Renaming = unchanged) -> None:
         """Create a reader of the joints ``joint_names``; ``topic`` is the name of the topic in errors."""
@@ -198,7 +208,7 @@ class JointStateReader:
         self._foreign = UnusableSample(0, reason, incomplete=True)
 
     def read(self, data: bytes) -> Sample | None:
-        """Return the content of a message, or None if it has none of the joints.
+        """Return the content of a message, or None if it has none of the joints. Empty velocities or efforts are None.
 
         Numbers may be NaN or infinite. Raises JointsMissing if it has only some of the joints, and RobotDynamicsError
         if ``data`` is not a valid JointState, repeats a joint, has no positions, or has a field without a number for
@@ -230,7 +240,10 @@ class JointStateReader:
         return Sample(layout.stamp(data), q, qd, effort)
 
     def sample(self, data: bytes) -> Sample | UnusableSample:
-        """Return the content of a message, or the reason why it is not valid or has not all joints; raise no error."""
+        """Return the content of a message, or the reason why it is not valid or lacks joints; raise no error.
+
+        ``incomplete`` of the latter is True if some or all joints are missing.
+        """
         try:
             sample = self.read(data)
         except RobotDynamicsError as error:
@@ -276,7 +289,10 @@ def stamp_of(data: bytes) -> int | None:
 
 
 def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
-    """Return frame_id and joint names, as they follow the stamp of a serialized message, padded to four bytes."""
+    """Return ``frame_id`` and joint ``names`` in little-endian CDR, as they follow header.stamp in a message.
+
+    The result is padded to a multiple of four bytes.
+    """
     data = b""
     for text in (frame_id, None, *names):
         raw = b"" if text is None else text.encode() + b"\0"
@@ -286,7 +302,7 @@ def frame_and_names(frame_id: str, names: Sequence[str]) -> bytes:
 
 
 class JointStateWriter:
-    """Writer of serialized JointState messages of the joints ``joint_names``."""
+    """Writer of serialized JointState messages of the n joints ``joint_names``, in little-endian CDR."""
 
     def __init__(self, joint_names: Sequence[str], numbered: bool = False) -> None:
         """Create a writer; if ``numbered`` is True, header.frame_id is a number of ten digits, else empty."""
@@ -297,7 +313,8 @@ class JointStateWriter:
     def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
         """Return the message with the stamp ``at`` (ns) and position, velocity and effort, each (n,) or empty.
 
-        Units are those of JointState. ``number`` is that of header.frame_id if the writer is ``numbered``, else unused.
+        The arrays are C-contiguous float64. ``number``, modulo 10^10, is written to header.frame_id if the writer is
+        ``numbered``, else unused.
         """
         p, v, e = len(position), len(velocity), len(effort)
         layout = self._layouts.get((p, v, e)) or self._layout((p, v, e))

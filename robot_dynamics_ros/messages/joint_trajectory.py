@@ -1,7 +1,9 @@
-"""Serialized JointTrajectory messages (see ``cdr``), without an object for each point.
+"""Serialized JointTrajectory messages, bytes in CDR, without an object for each point.
 
 rclpy creates a Python object for each point, which takes more than a millisecond for 200 points of 7 joints, and
 accepts some truncated messages. In CDR the points are a table of constant stride, which NumPy reads and writes at once.
+Times of points are seconds since the start of the trajectory; header.stamp is nanoseconds of the ROS clock, and 0 means
+a start on arrival.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ MOST_POSITIONS = 14_000  # points times joints; reading them delays the next com
 def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
     """Return header.stamp (ns) and the points of a serialized JointTrajectory, ``data``.
 
-    ``renamed`` returns the robot's name of a joint in messages.
+    ``renamed`` returns the robot's name of a joint by its name in messages. The numbers are not checked: they may be
+    NaN, and times need not increase.
 
     Raises TrajectoryError for a truncated or invalid message, an invalid stamp, no or too many joint names or points,
     points without a position for each joint, fields of another length, and fields that not all points have.
@@ -45,7 +48,7 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
 
 
 def check_size(points: int, joints: int) -> None:
-    """Raise TrajectoryError if ``points`` times ``joints`` exceeds MOST_POSITIONS; more would delay a cycle."""
+    """Raise TrajectoryError if the numbers of ``points`` and ``joints`` have a product above MOST_POSITIONS, 14,000."""
     if points * joints > MOST_POSITIONS:
         raise TrajectoryError(
             f"{points} points, more than the maximum of {MOST_POSITIONS // joints} for {joints} joints; "

@@ -1,4 +1,7 @@
-"""Conversion of RobotModel arguments to float64 arrays, and calls of batched kernels on all cores."""
+"""Conversion of RobotModel arguments to float64 arrays, and calls of batched kernels on all cores.
+
+A body is a moving link with all links fixed to it. The z axis of its frame is the axis of the joint that moves it.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def joint_vectors(name: str, value: ArrayLike, joint_names: Sequence[str], *, si
 
 
 def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping[str, LinkFrame], bodies: int) -> Array:
-    """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies.
+    """Convert wrenches that act on links to wrenches (..., bodies, 6) on the kernels' bodies.
 
     Results are force (N) and moment (Nm) at the origin and in the axes of each body's frame, summed over its links.
     Wrenches on links of the fixed base have no effect.
@@ -73,16 +76,16 @@ def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping
     ----------
     wrenches
         Force (N) and moment (Nm), (..., 6), by link, at the origin and in the axes of the link's frame. None gives an
-        array (0, 6).
+        array (0, 6), an empty mapping zeros. Leading axes of several links are broadcast.
     frames
-        Frame of each link on its body.
+        Frame of each link on its body, by name.
     bodies
         Number of bodies.
 
     Raises
     ------
     RobotDynamicsError
-        For an unknown link, and for a value that is not six numbers.
+        For an unknown link, a value that is not six numbers, and leading axes that cannot be broadcast.
     """
     if wrenches is None:
         return _NO_WRENCHES
@@ -170,7 +173,8 @@ def over_rows(function: Callable[[slice], Result], count: int, block: int, parts
     """Call ``function`` for slices of ``count`` rows in parallel on all cores, and return the results in order.
 
     ``function`` gets a slice object and must release the GIL to run in parallel. Each slice but the last is a multiple
-    of ``block`` rows. ``parts`` is the number of slices; None: one for each core.
+    of ``block`` rows. ``parts`` is the number of slices, at least 1; None: one for each core. There are fewer slices if
+    there are fewer blocks, and no call for a ``count`` of 0.
     """
     size = max(1, -(-count // (parts or cores()) // block)) * block
     slices = [slice(start, start + size) for start in range(0, count, size)]
@@ -189,7 +193,8 @@ def evaluate(
     Parameters
     ----------
     function
-        Kernel (*arguments, *results) -> status, for C-contiguous arrays with one leading axis, see kernels/entries.py.
+        Kernel (*arguments, *results) -> status, for C-contiguous arrays with one leading axis, which writes to the
+        results. The status is OK, or for the first singular state SINGULAR + n times its index + coordinate.
     shapes
         Shape of each result for a single state.
     arguments
@@ -201,7 +206,8 @@ def evaluate(
     results
         Arrays (..., *shape). In a batch with a singular state, states whose ``q`` is not finite have NaN.
     singular
-        None, or the coordinate at which the mass matrix is not positive definite and the position (n,).
+        None, or of the first singular state the index of the coordinate at which the mass matrix is not positive
+        definite, and the position (n,).
 
     Raises
     ------

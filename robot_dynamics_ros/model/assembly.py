@@ -1,7 +1,9 @@
 """Assembly of the model arrays from URDF, dynamics file and couplings.
 
 Rotors: Tsai 9.9. Friction parameters: Craig (6.110)-(6.113). ``description`` is the checked URDF, ``dynamics`` the
-checked dynamics file, and ``couplings`` the result of couplings.resolve for both.
+checked dynamics file, and ``couplings`` the result of couplings.resolve for both. A body is a moving link with all
+links fixed to it; the z axis of its frame is the axis of the joint that moves it. Coordinates are the n independent
+joints and named coordinates.
 """
 
 from __future__ import annotations
@@ -49,13 +51,13 @@ class RotorRow:
     name
         Name of the rotor.
     body
-        Body that carries it, -1 for the fixed base.
+        Index of the body that carries it, -1 for the fixed base.
     axis
         Axis, a unit vector (3,) in the body's frame.
     inertia
         Axial inertia, kg m^2.
     factors
-        Spin rate by coordinate.
+        Factors by the names of coordinates: the spin rate is the sum of factor times rate.
     """
 
     name: str
@@ -98,8 +100,9 @@ def _axis_of_the_joint(description: Description, where: str, rotor: Rotor) -> Ar
 def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]) -> Array:
     """Return the friction of the ``moving`` joints (bodies, FRICTION_SIZE); the dynamics file overrides the URDF.
 
-    The columns are those of kernels/layout, with units Nm or N and rad/s or m/s. The joints are in the order of the
-    bodies.
+    The joints are in the order of the bodies. Columns, in SI units: viscous coefficient; Coulomb level for positive and
+    for negative velocities, static level (0: Coulomb level); Stribeck velocity; amplitude, per_turn and phase of the
+    ripple; amplitude, slope and shift of the sigmoid. For a coupled joint the phase is that at its offset.
     """
     table = np.zeros((len(moving), FRICTION_SIZE))
     for row, joint in zip(table, moving, strict=True):
@@ -119,7 +122,7 @@ def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequenc
 
 
 def check_static(description: Description, dynamics: DynamicsFile) -> None:
-    """Raise RobotModelError if a joint's static friction is below its Coulomb level."""
+    """Raise RobotModelError if a joint's static friction is below its Coulomb level, of the file or of the URDF."""
     for joint in description.joints:
         extra = dynamics.joints.get(joint.name, JointDynamics())
         level = max(_coulomb(joint, extra))
@@ -156,7 +159,7 @@ def assemble(
     dynamics
         The dynamics file.
     couplings
-        Independent coordinates, and the rows of all joints.
+        Independent coordinates, and the positions of all joints as functions of them.
     gravity
         Acceleration of gravity (3,) in the root frame, m/s^2. None: that of the dynamics file, else 0 0 -9.81.
     strict

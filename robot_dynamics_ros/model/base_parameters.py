@@ -1,8 +1,9 @@
 """Base parameters: the linear combinations of inertial parameters that determine the torque.
 
 They are computed numerically by M. Gautier, "Numerical calculation of the base inertial parameters of robots", ICRA
-1990. A QR factorisation with column pivoting gives the rank of the regressor W at random states. Then W = W_b [1 K] P,
-so that W x = W_b (x_b + K x_d).
+1990. W (rows, p) is the regressor at random states, so that the torques are W x for the p parameters x (p,). A QR
+factorisation with column pivoting gives its rank r. With r independent columns W_b and a permutation P of the
+parameters into the independent ones x_b and the others x_d, W = W_b [1 K] P, so that W x = W_b (x_b + K x_d).
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ class BaseParameters:
     Attributes
     ----------
     independent
-        (r,): columns of the regressor that form the base regressor.
+        (r,): indices of the columns of the regressor that form the base regressor W_b, ascending.
     combination
-        (r, p): 1 for the independent parameter, K for the dependent parameters.
+        (r, p): row i has 1 for the independent parameter ``independent[i]``, 0 for the other independent ones, and row
+        i of K for the dependent parameters.
     names
         (r,): each base parameter as a sum, such as "link2.ixx - link2.iyy + 0.1 link3.mcx".
     without_effect
@@ -49,7 +51,7 @@ class BaseParameters:
 
     @classmethod
     def of(cls, columns: Array, names: Sequence[str], tolerance: float = _RANK) -> BaseParameters:
-        """Return the base parameters of a regressor.
+        """Return the base parameters of a regressor W.
 
         Parameters
         ----------

@@ -1,7 +1,9 @@
 """Independent coordinates, and the positions of all movable joints as affine functions of them: q_tree = G q + c.
 
-Coupling rows are read from the dynamics file, else from a URDF's <mimic>. Spong (9.89) is the remotely driven elbow,
-Spong (9.96) the parallelogram five-bar.
+q (n,) are the positions of the independent coordinates: joints, and coordinates that the dynamics file names. q_tree
+are the positions of all movable joints, rad or m. A row of G and its element of c are a Row: factors by name, and an
+offset. Coupling rows are read from the dynamics file, else from a URDF's <mimic>. Spong (9.89) is the remotely driven
+elbow, Spong (9.96) the parallelogram five-bar.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class Couplings:
     Attributes
     ----------
     names
-        The n independent coordinates.
+        Names of the n independent coordinates, in the order of q.
     rows
         Row of each movable joint and coordinate, by name, in terms of ``names``. Factors are nonzero. A joint whose row
         has no factors is locked at its offset (rad or m).
@@ -43,7 +45,8 @@ class Couplings:
     def substitute(self, row: Row, where: str) -> Row:
         """Return ``row`` with each name replaced by its own row, so that only independent names remain.
 
-        Raises RobotModelError if a factor or the offset is not finite; ``where`` is the beginning of its message.
+        All names of ``row`` must be in ``rows``; factors that become zero are omitted. Raises RobotModelError if a
+        factor or the offset is not finite; ``where`` is the beginning of its message.
         """
         factors: dict[str, float] = {}
         offset = row.offset
@@ -77,7 +80,7 @@ def resolve(
     joints
         All independent names in the desired order; None: depth first, as in the URDF.
     locked
-        Position (rad or m) of each locked joint or coordinate.
+        Position (rad or m) of each locked joint or coordinate, by name; None: none is locked.
 
     Raises
     ------

@@ -19,7 +19,13 @@ from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 @dataclass(frozen=True)
 class JointDynamics:
-    """Friction and rotor of one joint; None where the URDF's value applies. docs/dynamics_file.md has the formulas.
+    """Friction and rotor of one joint; None where the URDF's value applies.
+
+    The friction at position q and velocity v is F = viscous v + sign(v) max(0, level(v) + ripple(q)) + sigmoid(v) with
+
+        level(v)   = c + max(0, static - c) exp(-(v / stribeck_velocity)^2),  c = coulomb, for v < 0 coulomb_negative
+        ripple(q)  = amplitude sin(per_turn q + phase)
+        sigmoid(v) = amplitude / (1 + exp(-slope (v + shift))) - amplitude / (1 + exp(-slope shift))
 
     Attributes
     ----------
@@ -32,16 +38,16 @@ class JointDynamics:
     stribeck_velocity
         Velocity scale of the decrease from static to Coulomb level, rad/s or m/s; 0: static level at rest only.
     ripple
-        Variation of the level with position q, amplitude sin(per_turn q + phase): amplitude (N m or N), per_turn and
-        phase (rad).
+        amplitude (N m or N), per_turn (periods per turn, that is, rad per rad or m of q) and phase (rad).
     sigmoid
-        amplitude (N m or N), slope (s/rad or s/m) and shift (rad/s or m/s) of a smooth function of velocity.
+        amplitude (N m or N), slope (s/rad or s/m) and shift (rad/s or m/s).
     rotor_inertia
         Axial inertia of the motor's rotor, kg m^2.
     gear_ratio
         Spin rate of the rotor per joint rate, signed.
     rotor_carrier
-        "parent": the joint's parent link carries the rotor. "none": only its reflected inertia is considered.
+        "parent": the joint's parent link carries the rotor, whose axis is the joint's. "none": no link carries it, and
+        only its reflected inertia, gear_ratio^2 rotor_inertia, is considered.
     """
 
     viscous: float | None = None
@@ -83,7 +89,7 @@ class Rotor:
 class Row:
     """Position of a joint as an affine function: the sum of factor times position over the names, plus ``offset``.
 
-    Positions and ``offset`` are in rad or m.
+    ``factors`` are by the names of joints and coordinates. Positions and ``offset`` are in rad or m.
     """
 
     factors: dict[str, float]
@@ -186,7 +192,8 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
 def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
     """Check the content of a dynamics file, ``text``; ``source`` is its name in messages.
 
-    Errors as for ``read_dynamics_file``.
+    Raises RobotModelError, with the key and the cure, for invalid YAML, unknown keys, values of a wrong type or length,
+    and numbers that are not finite.
     """
     try:
         content = load_yaml(text, source)

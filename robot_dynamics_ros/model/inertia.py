@@ -40,12 +40,15 @@ class Inertial:
 
 
 def symmetric(ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: float) -> Array:
-    """Return the symmetric (3, 3) matrix of six elements in the URDF's order."""
+    """Return the symmetric matrix (3, 3) with these six elements, kg m^2, [[ixx, ixy, ixz], ...]."""
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
 def steiner(mass: float, offset: Array) -> Array:
-    """Return the inertia (3, 3) about the origin of a point mass at ``offset`` (3,): Tsai (9.9), parallel axes."""
+    """Return the inertia (3, 3), kg m^2, about the origin of a point ``mass`` (kg) at ``offset`` (3,), m.
+
+    Tsai (9.9), parallel axes.
+    """
     return mass * (float(offset @ offset) * np.eye(3) - np.outer(offset, offset))
 
 
@@ -73,7 +76,10 @@ class InertiaSum:
         return InertiaSum(0.0, np.zeros(3), np.zeros((3, 3)))
 
     def add(self, part: Inertial, rotation: Array, position: Array) -> None:
-        """Add a part; ``rotation`` (3, 3) and ``position`` (3,), m, place its link's frame in this frame."""
+        """Add a part in place; ``rotation`` (3, 3) and ``position`` (3,), m, place its link's frame in this frame.
+
+        ``rotation`` has the axes of the link's frame as columns. Overflow results in numbers that are not finite.
+        """
         with np.errstate(over="ignore", invalid="ignore"):  # callers check the sum
             com = position + rotation @ part.com
             self.mass += part.mass
@@ -113,9 +119,10 @@ def payload_inertial(mass: float, com: ArrayLike, inertia: ArrayLike, where: str
     mass
         Mass, kg.
     com
-        Centre of mass (3,), m.
+        Centre of mass (3,), m, in the link's frame.
     inertia
-        ixx ixy ixz iyy iyz izz about the centre of mass, or the matrix (3, 3), symmetric to six digits; kg m^2.
+        ixx ixy ixz iyy iyz izz about the centre of mass in the link's axes, or the matrix (3, 3), symmetric to six
+        digits; kg m^2.
     where
         Beginning of messages.
 

@@ -1,7 +1,9 @@
 """Links and rotors of a robot in the form of the textbooks, with coordinates q: q_tree = G q + c.
 
-Link frames are Craig's, with z on the axis of the link's own joint. Tsai and Milicevic call this axis z_{i-1} and the
-origin on it p_{i-1}. Here they are z_i, the third column of the link's rotation, and p_i.
+q (n,) are the positions of the independent joints and coordinates of the model, q_tree (links,) those of the joints
+that move the links, rad or m; G and c are constant. The base is the root link. Link frames are Craig's, with z on the
+axis of the link's own joint. Tsai and Milicevic call this axis z_{i-1} and the origin on it p_{i-1}. Here they are z_i,
+the third column of the link's rotation, and p_i.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ class Link:
     joint
         Name of that joint.
     parent
-        Index of the parent link, or BASE. Parents precede their children.
+        Index of the parent link in ``LinkTree.links``, or BASE (-1). Parents precede their children.
     prismatic
         True for a prismatic joint along z, False for a revolute joint about z.
     rotation, position
@@ -37,9 +39,9 @@ class Link:
     mass
         Mass, kg.
     com
-        Centre of mass (3,), m.
+        Centre of mass (3,), m, in this frame.
     inertia
-        Inertia (3, 3) about the centre of mass, kg m^2.
+        Inertia (3, 3) about the centre of mass in the axes of this frame, kg m^2.
     """
 
     joint: str
@@ -52,9 +54,10 @@ class Link:
     inertia: Array
 
     def placed(self, q: float) -> tuple[Array, Array]:
-        """Return rotation (3, 3) and origin (3,), m, in the parent's frame at joint position q: Craig (3.6).
+        """Return axes (3, 3), as columns, and origin (3,), m, in the parent's frame at joint position q: Craig (3.6).
 
-        q is in rad or m, without the offset of a coupled joint.
+        q is in rad or m, and without the constant offset c of a coupled joint, which ``rotation`` and ``position``
+        include.
         """
         if self.prismatic:
             return self.rotation, self.position + q * self.rotation[:, 2]
@@ -69,7 +72,7 @@ class LinkRotor:
     Attributes
     ----------
     carrier
-        Index of the link that carries it, or BASE.
+        Index in ``LinkTree.links`` of the link that carries it, or BASE (-1).
     axis
         Unit vector (3,) along its axis in the carrier's frame.
     inertia
@@ -126,11 +129,11 @@ class LinkTree:
         return cls(tuple(links), tuple(rotors), rates[:count], rates[count:], model.gravity)
 
     def joint_positions(self, q: ArrayLike) -> Array:
-        """Return the positions of the joints (links,), rad or m, at coordinates q (n,)."""
+        """Return G q (links,), the positions of the joints without their offsets c, rad or m, at q (n,)."""
         return np.asarray(self.couplings @ np.asarray(q, dtype=np.float64))
 
     def base_placements(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Return rotations (links, 3, 3) and origins (links, 3), m, of link frames in the base frame at q (n,)."""
+        """Return axes (links, 3, 3), as columns, and origins (links, 3), m, of link frames at q (n,), in the base."""
         rotations, origins = np.empty((len(self.links), 3, 3)), np.empty((len(self.links), 3))
         for i, (link, position) in enumerate(zip(self.links, self.joint_positions(q), strict=True)):
             rotation, origin = link.placed(float(position))
@@ -142,7 +145,7 @@ class LinkTree:
         return rotations, origins
 
     def path(self, i: int) -> list[int]:
-        """Return the indices of the links from the base to link i, including i: their joints move link i."""
+        """Return the indices in ``links`` from the base to link i, including i: their joints move link i."""
         links: list[int] = []
         while i != BASE:
             links.append(i)

@@ -1,6 +1,7 @@
 """Model arrays with names, limits and friction, and copies of them with changed parameters.
 
-``robot`` has the views of the model arrays, see kernels/layout.ModelArrays.
+A body is a moving link with all links fixed to it. ``robot`` has the views of the model arrays, as ``ModelData.robot``
+returns them.
 """
 
 from __future__ import annotations
@@ -86,7 +87,9 @@ class LinkFrame:
 
 @dataclass(frozen=True)
 class ModelData:
-    """Read-only model arrays of a robot (see kernels/layout.py) with names, limits and friction.
+    """Read-only model arrays of a robot with names, limits and friction.
+
+    Units are rad or m, per s, Nm or N, kg, kg m and kg m^2.
 
     Attributes
     ----------
@@ -97,33 +100,34 @@ class ModelData:
     rotor_names
         Names of the rotors.
     frames
-        Frame of each link; the root comes first.
+        Frame of each link on its body, by name; the root comes first.
     end_links
         Moving links without moving or fixed child links.
     topology, parameters
-        Model arrays, see ``layout.unpack``.
+        Flat arrays that kernels read, integers and floating-point numbers; ``robot`` has views of them.
     link_rotations
         (bodies, 9), row by row: rotation from the axes of the body's link to those of the body's frame.
     friction
-        (bodies, FRICTION_SIZE): friction of the moving joints, see kernels/layout.py.
+        (bodies, FRICTION_SIZE): friction of the moving joints, in the columns of ``RobotModel.friction_parameters``.
     joint_ranges
         (bodies, 3): lower and upper position limit of the moving joints, minus the offset of coupled ones, and
         velocity limit; infinite if there is none.
     bare_inertials
-        (bodies, 10): mass, first moment and inertia of the bodies without the payload.
+        (bodies, 10): mass, first moment and inertia (ixx ixy ixz iyy iyz izz) of the bodies without the payload, about
+        the origin and in the axes of the body's frame.
     payload
-        Link with the payload, and its mass properties; None without payload.
+        Link with the payload, and its mass properties in the link's frame; None without payload.
     position_lower, position_upper, velocity_limits, effort_limits, soft_lower, soft_upper
         (n,): limits of the independent joints; infinite if there is none, and for named coordinates.
     continuous
         (n,): True for URDF joints of type continuous that no other joint follows, for which q and q + 2 pi are the
         same configuration.
     massless_joints
-        Independent coordinates that move no inertia, see ``massless``.
+        Names of the independent coordinates that move neither mass, nor inertia about a revolute axis, nor a rotor.
     loops
         Closed loops; the tree itself is open.
     locked
-        Positions of the locked joints and coordinates.
+        Positions of the locked joints and coordinates, by name.
     """
 
     joint_names: tuple[str, ...]
@@ -159,15 +163,14 @@ class ModelData:
 
     @property
     def robot(self) -> ModelArrays:
-        """Views of ``topology`` and ``parameters``."""
+        """Views of ``topology`` and ``parameters`` as tables, without a copy; read-only."""
         return views(self.topology, self.parameters)
 
     def inertial_parameters(self) -> Array:
         """Return the parameters (10 bodies + rotors,) that the regressor multiplies, including the payload.
 
         For each body: mass, first moment, and inertia (ixx ixy ixz iyy iyz izz) about the origin of its link's frame,
-        in the link's axes, including all links fixed to it. Then the axial inertia of each rotor. See
-        kernels/regressor.py.
+        in the link's axes, including all links fixed to it. Then the axial inertia of each rotor, kg m^2.
         """
         parts: list[Array] = []
         for body, rotation in zip(self.robot.bodies, self.link_rotations.reshape(-1, 3, 3), strict=True):
@@ -193,7 +196,10 @@ def with_payload(data: ModelData, link: str, inertial: Inertial) -> ModelData:
 def scaled(data: ModelData, mass: float, friction: ArrayLike) -> ModelData:
     """Return a copy of the model data with links scaled by ``mass``, and friction by ``friction``, one factor or (n,).
 
-    Raises RobotModelError as ``RobotModel.scaled``, which has the details.
+    ``mass`` scales mass, first moment and inertia of links, not of payload and rotors; ``friction`` all torques of the
+    joints and of those that follow them. Raises RobotModelError for a ``mass`` that is not positive and finite, for a
+    friction factor that is negative or not finite, for different factors of joints that the same joint follows, and for
+    overflow.
     """
     factor = real_numbers(mass)
     if factor is None or factor.shape != () or not 0.0 < factor < np.inf:
@@ -254,9 +260,9 @@ def _loaded(data: ModelData) -> ModelData:
 
 
 def with_gravity(data: ModelData, vector: ArrayLike) -> ModelData:
-    """Return a copy of the model data with another acceleration of gravity (3,), m/s^2; only ``parameters`` changes.
+    """Return a copy of the model data with the acceleration of gravity ``vector`` (3,), m/s^2, in the root frame.
 
-    Raises RobotModelError as ``gravity_vector``.
+    Only ``parameters`` changes. Raises RobotModelError if ``vector`` is not three finite numbers.
     """
     parameters = data.parameters.copy()
     views(data.topology, parameters).gravity[:] = gravity_vector(vector)
@@ -272,7 +278,10 @@ def gravity_vector(vector: ArrayLike) -> Array:
 
 
 def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
-    """Return True if two robots differ at most in inertias, payload and friction."""
+    """Return True if two robots differ at most in inertias of links, payload and friction.
+
+    Names of joints, kinematics, rotors, gravity, loops, and position, velocity and effort limits are then equal.
+    """
     return (one.joint_names, one.loops) == (other.joint_names, other.loops) and all(
         np.array_equal(x, y)
         for x, y in (
@@ -288,7 +297,7 @@ def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
 
 
 def own_mass(robot: ModelArrays) -> Array:
-    """Return (bodies,): a positive number for each body that has mass or inertia, else zero."""
+    """Return (bodies,): positive for each body that has mass or inertia, else zero; the number has no meaning."""
     bodies = robot.bodies
     with np.errstate(over="ignore"):  # infinity is positive, too
         return bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
@@ -307,8 +316,8 @@ def carried_mass(robot: ModelArrays) -> Array:
 def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
     """Return those of the coordinates' ``names`` that move neither mass nor inertia nor a rotor.
 
-    A prismatic joint must move mass, and a revolute joint inertia about its axis. An arbitrary configuration is
-    checked.
+    ``names`` are those of the n coordinates in their order. A prismatic joint must move mass, and a revolute joint
+    inertia about its axis. An arbitrary configuration is checked.
     """
     tree, count = robot.tree, len(robot.bodies)
     work = np.empty((len(tree), WORK_SIZE))
@@ -330,7 +339,7 @@ def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_mass(data: ModelData, source: str, strict: bool) -> None:
-    """Warn of joints that move no inertia and of inner bodies without mass.
+    """Warn of joints that move no inertia, and of bodies without mass that carry bodies with mass.
 
     If ``strict``, raise RobotModelError instead of a RobotModelWarning. ``source`` is the beginning of messages.
     """

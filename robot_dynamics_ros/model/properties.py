@@ -30,7 +30,8 @@ _BODY_PARAMETERS = ("mass", "mcx", "mcy", "mcz", "ixx", "ixy", "ixz", "iyy", "iy
 class RobotProperties:
     """Base class of RobotModel: its properties, and checks of arguments against them.
 
-    Arrays are copies unless they are called read-only.
+    Arrays are copies unless they are called read-only; (n,) is in the order of ``joint_names``. A body is a moving link
+    with all links fixed to it.
 
     Attributes
     ----------
@@ -110,7 +111,7 @@ class RobotProperties:
 
     @property
     def loops(self) -> tuple[Loop, ...]:
-        """Closed loops of the dynamics file; see formulations/constraints.py.
+        """Closed loops of the dynamics file, each with a point of one link that coincides with a point of another.
 
         All methods of this class treat the open tree, in which every loop is cut.
         """
@@ -164,9 +165,11 @@ class RobotProperties:
     def friction_parameters(self) -> Array:
         """Friction parameters (moving joints, 11) of ``moving_joints``, read-only, in SI units.
 
-        Columns: viscous coefficient; Coulomb level, the same for negative velocities, static level (0: Coulomb level);
-        Stribeck velocity; amplitude, per_turn and phase of the ripple; amplitude, slope and shift of the sigmoid
-        (docs/dynamics_file.md).
+        Columns: viscous coefficient; Coulomb level for positive and for negative velocities, static level (0: Coulomb
+        level); Stribeck velocity; amplitude, per_turn and phase of the ripple; amplitude, slope and shift of the
+        sigmoid. With level, static, Stribeck velocity vs, ripple a, w, p and sigmoid b, s, h, the friction at position
+        q and velocity v is viscous v + sign(v) max(0, level + max(0, static - level) exp(-(v / vs)^2) + a sin(w q + p))
+        + b / (1 + exp(-s (v + h))) - b / (1 + exp(-s h)). q of coupled joints is without the coupling's offset.
         """
         return self._data.friction
 
@@ -177,7 +180,7 @@ class RobotProperties:
 
     @property
     def inertial_parameters(self) -> Array:
-        """Inertial parameters (parameters,) that ``regressor`` multiplies, including the payload, in SI units.
+        """Inertial parameters (parameters,) that ``regressor`` multiplies, including the payload, kg, kg m, kg m^2.
 
         ``parameter_names`` has their order.
         """
@@ -211,7 +214,7 @@ class RobotProperties:
         return joint_vectors(name, value, self.joint_names, single=True)
 
     def body_wrenches(self, wrenches: Wrenches | None) -> Array:
-        """Convert wrenches on links to wrenches (..., bodies, 6) on the kernels' bodies, one body for each moving link.
+        """Convert wrenches that act on links to wrenches (..., bodies, 6) on the bodies of ``moving_links``.
 
         Parameters
         ----------
@@ -222,7 +225,8 @@ class RobotProperties:
         Returns
         -------
         Array
-            Force and moment, at the origin and in the axes of each body's frame (see ``link_frames``).
+            Force (N) and moment (Nm) at the origin and in the axes of each body's frame, whose z axis is that of the
+            joint that moves it. ``link_frames`` places the links in it.
 
         Raises
         ------

@@ -74,7 +74,7 @@ def reduce_urdf(text: str | bytes, source: str) -> ElementTree.Element:
 
 
 def parse_xml(text: str | bytes, source: str) -> ElementTree.Element:
-    """Return the root element of a document, including comments.
+    """Return the root element of the XML document ``text``, including comments.
 
     Namespaces are not resolved, as in urdfdom: a prefix needs no declaration, and xmlns is an ordinary attribute.
     Raises RobotModelError for malformed XML and for a document type.
@@ -140,7 +140,7 @@ def _reduced(element: ElementTree.Element, source: str, where: str) -> ElementTr
 def check_numbers(value: str, count: int, source: str, where: str) -> None:
     """Raise RobotModelError if the attribute text ``value`` is not ``count`` finite numbers, separated by spaces.
 
-    The message begins with ``source`` (the file) and ``where`` (element and attribute).
+    The message begins with ``source`` and ``where``, which is element and attribute.
     """
     words = value.split()
     if len(words) != count:
@@ -167,10 +167,10 @@ class Mimic:
 class Joint:
     """Joint of a URDF.
 
-    ``kind`` is "fixed" or one of MOVABLE. ``rotation`` (3, 3), ``position`` (3,), m, and the unit vector ``axis`` (3,)
-    give the joint's frame in the parent link's frame; ``axis`` is in the axes of the joint's frame. Limits, in rad or
-    m, rad/s or m/s, and Nm or N, are infinite if there is none; soft limits then equal the position limits. ``damping``
-    is in N m s/rad or N s/m, ``friction`` in Nm or N.
+    ``kind`` is "fixed", "revolute", "continuous" or "prismatic". ``rotation`` (3, 3), ``position`` (3,), m, and the
+    unit vector ``axis`` (3,) give the joint's frame in the parent link's frame; ``axis`` is in the axes of the joint's
+    frame. Limits, in rad or m, rad/s or m/s, and Nm or N, are infinite if there is none; soft limits then equal the
+    position limits. ``damping`` is in N m s/rad or N s/m, ``friction`` in Nm or N.
     """
 
     name: str
@@ -217,7 +217,7 @@ class Description:
 
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """Return the rotation (3, 3) of URDF angles: roll about fixed x, pitch about fixed y, then yaw about fixed z."""
+    """Return the rotation (3, 3) of URDF angles (rad): roll about fixed x, pitch about fixed y, yaw about fixed z."""
     cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
     return np.array(
         [

@@ -64,7 +64,8 @@ class ComputedTorqueNode(ManagedRobotNode):
     def configure(self, description: str) -> None:
         """Load the robot of the URDF text ``description``, check all parameters, and create topics and services.
 
-        Raises RobotDynamicsError for an invalid robot or parameter, and StillCompilingError while kernels are compiled.
+        The node is then inactive. Raises RobotDynamicsError for an invalid robot or parameter, and StillCompilingError
+        while kernels are compiled.
         """
         settings = read_settings(self.values)
         robot = load_robot(self, description, parameters.GRAVITY.read(self.values) or None)
@@ -116,8 +117,9 @@ class ComputedTorqueNode(ManagedRobotNode):
     def activate(self) -> None:
         """Start to publish commands; the arm holds its position until a trajectory is received.
 
-        Raises RobotDynamicsError if the checks of ``ControllerSession.activate`` fail, or with ``exclusive_topics`` if
-        other nodes publish on the same topics.
+        Raises RobotDynamicsError if the arm moves, the gains are unstable, or with the parameter ``activation_check``
+        the measured effort contradicts the gravity torque; and with ``exclusive_topics`` if other nodes publish
+        effort_commands, or several publish joint_states.
         """
         assert self._session is not None
         others = self._report.check_publishers()
@@ -161,7 +163,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._session = None
 
     def close(self) -> None:
-        """Stop the arm and publish the final command if the node is active."""
+        """Stop the arm and publish the final command if the node is active, else do nothing."""
         if self._session is not None:
             self.deactivate()
             self._outputs.flush()

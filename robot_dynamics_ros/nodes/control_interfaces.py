@@ -93,14 +93,17 @@ class ControlInterfaces:
         return bool(self._ended)
 
     def check(self) -> None:
-        """Check the goal and publish the state. Call this after each cycle, and periodically if there are none."""
+        """Check the active goal, and publish ~/controller_state if due; to be called after each cycle.
+
+        Without cycles it is to be called periodically. The goal's feedback or result is sent.
+        """
         if self._goal is not None:
             self._report(*self._goal, self._goal[1].check(time.monotonic()))
         if INSTALLED and self._session.controller is not None:
             self._publish_state(self._session.controller)
 
     def abort(self, why: str) -> None:
-        """Abort the active goal, if any; ``why`` is the error string of its result."""
+        """Abort the active goal, if any; ``why`` is the error string of its result, with the code INVALID_GOAL."""
         if self._goal is not None:
             self._report(*self._goal, aborted(why))
 

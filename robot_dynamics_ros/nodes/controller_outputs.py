@@ -135,7 +135,7 @@ class ControllerOutputs:
             self._node.log.error(f"~/joint_trajectory_with_effort: {error}")
 
     def configuration(self, text: str) -> None:
-        """Publish the robot and the parameters, the JSON ``text``, on ~/configuration, for recordings."""
+        """Publish the robot and the parameters, the JSON ``text``, on the latched ~/configuration, for recordings."""
         data = serialize_message(String(data=text))
         self._configuration.publish(data)
         self._box.add("~/configuration", data)
@@ -173,16 +173,16 @@ class ControllerReport:
         self.begin()
 
     def begin(self) -> None:
-        """Reset the counts and times when the controller is activated."""
+        """Reset the counts and times; to be called when the controller is activated."""
         self._since = time.monotonic()
         self._status = StatusReport(self._since)
 
     def end(self) -> None:
-        """Drop the black box and the list of other publishers when the node is cleaned up."""
+        """Drop the black box and the list of other publishers; to be called when the node is cleaned up."""
         self.box, self._others = None, ""
 
     def check_publishers(self) -> str:
-        """Return a warning if effort_commands or joint_states have several publishers, else ""; log each change."""
+        """Return a warning if effort_commands or joint_states have several publishers, else ""; log it if it is new."""
         before, self._others = self._others, other_publishers(self._node)
         if self._others != before:
             self._node.warn(self._others or "effort_commands and joint_states have one publisher each again")
@@ -257,7 +257,7 @@ def black_box(node: NodeProgram) -> BlackBox:
 def discovery_error(node: Node, topic: str, seconds: float) -> str:
     """Return error and cure if ``topic`` has publishers, but ``node`` has received no message in ``seconds``, else "".
 
-    Less than three seconds are no error, as discovery takes time.
+    ``seconds`` count from the activation; less than three are no error, as discovery takes time.
     """
     publishers = node.count_publishers(topic)
     if seconds < _DISCOVERY_TIME or publishers == 0:

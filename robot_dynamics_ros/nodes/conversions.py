@@ -1,4 +1,7 @@
-"""Conversions between ROS messages and arrays."""
+"""Conversions between ROS messages and arrays.
+
+Units are those of the messages: rad or m, per s, per s^2, Nm or N, s.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def message_class(kind: str) -> Any:
 
 
 def nanoseconds(stamp: Time) -> int:
-    """Return a stamp in nanoseconds. A float would not resolve nanoseconds of the current date."""
+    """Return a stamp in nanoseconds since its epoch. A float would not resolve nanoseconds of the current date."""
     return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
 
 
@@ -40,7 +43,7 @@ def stamp(nanoseconds: int) -> Time:
 
 
 def to_array(values: Array) -> array[float]:
-    """Return values (m,) as an ``array.array``, which rclpy assigns fastest to a float64[] field."""
+    """Return float64 values (m,) as an ``array.array``, which rclpy assigns fastest to a float64[] field."""
     return array("d", values.tobytes())
 
 
@@ -70,7 +73,7 @@ def trajectory_message(points: TrajectoryPoints) -> JointTrajectory:
 
 
 def diagnostics_message(at: Time, name: str, hardware_id: str, status: Status) -> DiagnosticArray:
-    """Return a status as a message with the stamp ``at``.
+    """Return a status as a message with the stamp ``at``; its values become text.
 
     ``name`` is "<node name>: <component>" and ``hardware_id`` the robot's name, as REP 107 and diagnostic_updater do.
     """

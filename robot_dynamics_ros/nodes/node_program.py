@@ -84,7 +84,7 @@ class NodeProgram(Node):
         return self.create_timer(period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
 
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> None:
-        """Run callbacks until ``condition()`` is true, or for ``timeout`` (s).
+        """Run callbacks until ``condition()`` is true, or for ``timeout`` (s) of the steady clock.
 
         If this is called in a callback, only callbacks of other callback groups run.
         """
@@ -103,7 +103,7 @@ class NodeProgram(Node):
             self.get_logger().warning(warning)
 
     def fail(self, error: RobotDynamicsError) -> None:
-        """Let the process end with ``error`` and exit code 1. An exception in a callback would print a traceback."""
+        """Let ``run`` print ``error`` and exit with code 1. An exception in a callback would print a traceback."""
         self.error, self.done = error, True
 
     def close(self) -> None:
@@ -128,19 +128,19 @@ class BoundedLog:
         self._kinds: dict[str, tuple[float, int, int]] = {}  # begin of a period (s), lines, omitted lines
 
     def info(self, message: str) -> None:
-        """Log information."""
+        """Log ``message`` with the level INFO."""
         self.note(Note(OK, message))
 
     def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log a warning."""
+        """Log ``message`` with the level WARN, at most once in a positive ``throttle_duration_sec`` (s)."""
         self.note(Note(WARN, message, throttle_duration_sec))
 
     def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log an error."""
+        """Log ``message`` with the level ERROR, at most once in a positive ``throttle_duration_sec`` (s)."""
         self.note(Note(ERROR, message, throttle_duration_sec))
 
     def note(self, note: Note) -> None:
-        """Log a note with its level; its ``period`` is used as ``throttle_duration_sec``."""
+        """Log the text of a note with its level; its ``period`` (s) is used as ``throttle_duration_sec``."""
         period, most = (note.period, 1) if note.period > 0.0 else (_LOG_PERIOD, _MAX_LINES)
         now = time.monotonic()
         begin, lines, left_out = self._kinds.get(note.kind, (now, 0, 0))
@@ -184,7 +184,7 @@ def check_changes(
 
 
 def declare(node: Node, *parameters: Parameter[Any]) -> None:
-    """Declare parameters; an invalid value of a parameter file is kept and rejected when it is read."""
+    """Declare ``parameters`` of ``node``; an invalid value of a parameter file is kept, and refused by ``read``."""
     for parameter in parameters:
         descriptor = _descriptor(parameter)
         try:
@@ -242,7 +242,7 @@ def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
 
 
 class Interrupted(BaseException):
-    """Signal during start-up; derived from BaseException so that no ``except Exception`` catches it."""
+    """SIGINT or SIGTERM during start-up; derived from BaseException so that no ``except Exception`` catches it."""
 
 
 def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None) -> NoReturn:
@@ -305,7 +305,7 @@ def _initialize(arguments: list[str]) -> None:
 
 
 def make_executor(kind: str = "auto", context: Context | None = None) -> Executor:
-    """Return an executor of the ``context``, default: rclpy's; ``kind`` is a value of the parameter EXECUTOR.
+    """Return an executor of the ``context``, default: rclpy's; ``kind`` is "auto", "events" or "single_threaded".
 
     "auto" selects the events executor if rclpy has it (since Jazzy), as it needs less processor time and has less
     jitter; otherwise, and for "single_threaded", the single-threaded one is returned. Raises RobotDynamicsError if
@@ -346,8 +346,10 @@ class Spinner:
 
     Parameters
     ----------
+    node
+        Node whose callbacks are run.
     kind
-        Value of the parameter EXECUTOR. Raises RobotDynamicsError if rclpy does not have this executor.
+        "auto", "events" or "single_threaded". Raises RobotDynamicsError if rclpy does not have this executor.
     """
 
     def __init__(self, node: NodeProgram, kind: str) -> None:

@@ -32,7 +32,7 @@ def load_robot(
 ) -> RobotModel:
     """Return the model of the URDF text ``description`` and log its warnings; RobotDynamicsError for invalid files.
 
-    The dynamics file and the joints are those of the parameters of ``node``. ``gravity`` (m/s^2, in the root frame)
+    The dynamics file and the joints are those of the parameters of ``node``. ``gravity`` (3,), m/s^2 in the root frame,
     replaces that of the dynamics file unless it is None. ``closes_loops`` is True if the node computes kinematic loops;
     otherwise they are a warning.
     """
@@ -56,7 +56,7 @@ def load_robot(
 
 
 class StillCompilingError(RobotDynamicsError):
-    """Request that cannot be served while kernels are compiled in the background."""
+    """Error of a request that cannot be served while kernels are compiled in the background."""
 
 
 class WarmUp:
@@ -75,7 +75,7 @@ class WarmUp:
         self._future: Future[object] | None = None
 
     def check(self) -> None:
-        """Raise StillCompilingError while kernels are compiled, because numba cannot load others meanwhile."""
+        """Raise StillCompilingError while ``run`` compiles kernels; numba cannot load others meanwhile."""
         if self._future is not None and not self._future.done():
             raise StillCompilingError(
                 f"still compiling the dynamics kernels, {time.monotonic() - self._start:.0f} s so far; the first start "
@@ -83,9 +83,10 @@ class WarmUp:
             )
 
     def run(self, work: Callable[[], object]) -> None:
-        """Run ``work``, which uses the kernels, and wait for its end if they are compiled.
+        """Run ``work``, which uses the kernels, and wait for its end if they were compiled before.
 
-        Otherwise it continues in a background thread, and StillCompilingError is raised at once.
+        Otherwise it continues in a background thread, and StillCompilingError is raised at once. After its end
+        ``resume`` is called, and a new call of ``run`` only loads the kernels.
         """
         self.check()
         self._start = time.monotonic()
@@ -116,10 +117,13 @@ class WarmUp:
 class RobotNode(NodeProgram):
     """Node that starts as soon as its robot is known, from the parameter or the topic robot_description.
 
+    A subclass implements ``start_when_possible``. ``parameters`` must contain robot_description, dynamics_file and the
+    others of ``robot_dynamics_ros.parameters``. ``options`` are keyword arguments of ``rclpy.node.Node``.
+
     Attributes
     ----------
     warm_up
-        First run of the kernels.
+        ``WarmUp`` that compiles the kernels and calls ``start_when_possible`` when they are ready.
     """
 
     def __init__(self, name: str, parameters: Iterable[Parameter[Any]], **options: Any) -> None:
@@ -142,7 +146,7 @@ class RobotNode(NodeProgram):
         return self._latched or ROBOT_DESCRIPTION.read(self.values)
 
     def start_when_possible(self) -> None:
-        """Start unless already started. Called when a URDF is received and when kernels are compiled."""
+        """Start unless already started; called when a URDF is received and when kernels have been compiled."""
         raise NotImplementedError
 
 
@@ -173,11 +177,11 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         self._autostart, self._configured = autostart, False
 
     def configure(self, description: str) -> None:
-        """Prepare the node for the URDF text ``description``."""
+        """Prepare the node for the URDF text ``description``; RobotDynamicsError lets the transition fail."""
         raise NotImplementedError
 
     def activate(self) -> None:
-        """Start the work of the configured node."""
+        """Start the work of the configured node; RobotDynamicsError lets the transition fail."""
         raise NotImplementedError
 
     def deactivate(self) -> None:
@@ -205,7 +209,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
             self.trigger_activate()
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``configure``; on an error log it and stay unconfigured."""
+        """Call ``configure`` with the present URDF; on RobotDynamicsError log it and stay unconfigured."""
         return self._try(self._configure, "not configured")
 
     def _configure(self) -> None:
@@ -221,23 +225,23 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         self._configured = True
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``activate``; on an error log it and stay inactive."""
+        """Call ``activate``; on RobotDynamicsError log it and stay inactive."""
         result = self._try(self.activate, "not activated")
         return super().on_activate(state) if result == TransitionCallbackReturn.SUCCESS else result
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``deactivate``."""
+        """Call ``deactivate``; the transition always succeeds."""
         self.deactivate()
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``cleanup``."""
+        """Call ``cleanup``; the transition always succeeds."""
         self.cleanup()
         self._configured = False
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``close``."""
+        """Call ``close``; the transition always succeeds."""
         self.close()
         return super().on_shutdown(state)
 

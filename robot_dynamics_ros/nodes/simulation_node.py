@@ -68,11 +68,11 @@ class Pace:
         self._next = now + self._interval
 
     def due(self, now: float) -> bool:
-        """Return True if the period has ended, to the nearest tick."""
+        """Return True if the period has ended at ``now``, to the nearest tick, or if ``factor`` is 0."""
         return self._interval == 0.0 or now + 0.5 * self.tick >= self._next
 
     def advance(self, now: float) -> float:
-        """Begin the next period and return the steady time (s) that is skipped."""
+        """Begin the next period and return the steady time (s) that is skipped at ``now``; 0 if none."""
         skipped = 0.0
         if self._interval > 0.0:
             late = now - self._next - max(_CATCH_UP, self._interval)
@@ -241,7 +241,10 @@ class RunningSimulation:
         return response
 
     def tune(self, settings: SimulationSettings) -> None:
-        """Apply settings that may change at run time; RobotDynamicsError, without any change, for invalid ones."""
+        """Apply model, sensors, real_time_factor and command timeout of ``settings``; other fields are ignored.
+
+        Raises RobotDynamicsError, without a change, for a model with other joints, links or placements.
+        """
         self._arm.tune(settings)
         before, self._settings = self._settings, settings
         if before.real_time_factor != settings.real_time_factor:

@@ -25,7 +25,7 @@ _SLOW = 1e-6  # rad/s or m/s
 
 
 class Ranges(NamedTuple):
-    """Ranges of the joints, each (n,): position limits (rad or m), the speed limit, and the amplitude of the sine."""
+    """Ranges of n joints: position limits, amplitude ``reach`` of a sine (rad or m), and speed limit, each (n,)."""
 
     lower: Array
     upper: Array
@@ -52,7 +52,7 @@ def _ranges(model: RobotModel) -> Ranges:
 def default_start(model: RobotModel) -> Array:
     """Return initial positions (n,), rad or m: near 0, at a distance from the position limits.
 
-    Joints whose effort limit cannot hold the arm there are moved to where gravity acts less on them.
+    If gravity there takes more than 70 % of a joint's effort limit, that joint is moved to where it takes less.
     """
     lower, upper, _, reach = _ranges(model)
     lower, upper = lower + _MARGIN * reach, upper - _MARGIN * reach
@@ -75,10 +75,10 @@ def default_start(model: RobotModel) -> Array:
 
 
 def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
-    """Return parameters of trajectory_node, by name, for a robot that starts at ``start`` (n,), rad or m.
+    """Return parameters of trajectory_node by name: a sine's center, amplitude (rad or m) and frequency (Hz).
 
-    Each joint moves away from its nearer position limit, and follows a sine there. Raises RobotDynamicsError if no
-    joint has room to move, and for closed loops.
+    Each value is a list of n, by joint. From ``start`` (n,), rad or m, each joint moves away from its nearer position
+    limit. Raises RobotDynamicsError if no joint has room to move, and for closed loops.
     """
     lower, upper, _, reach = _ranges(model)
     down, up = start - lower, upper - start
@@ -98,9 +98,9 @@ def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
 def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) -> tuple[TrajectoryPoints, Array]:
     """Return the points, moved towards the first one until velocity and effort limits hold, and the factors (k,).
 
-    ``points`` of k joints have velocities and accelerations and begin at rest; ``start`` (n,), rad or m, are the
-    positions of all joints. The effort is that of inverse dynamics, friction included. A joint whose friction its
-    effort limit cannot overcome does not move: factor 0.
+    ``points`` of k joints have velocities and accelerations and begin at rest. A factor, 0 to 1, scales a joint's
+    motion from the first point. ``start`` (n,), rad or m, are the positions of all joints. The effort is that of
+    inverse dynamics, friction included. A joint whose friction its effort limit cannot overcome has factor 0.
 
     Raises RobotDynamicsError, with the joint, if an effort limit is below the gravity torque at the start, and if the
     limits leave no room for a motion.

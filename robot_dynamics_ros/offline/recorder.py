@@ -1,4 +1,7 @@
-"""Recording of a session as bag messages and log lines, and the node's timers by the time of the recording."""
+"""Recording of a session as bag messages and log lines, and the node's timers by the time of the recording.
+
+Times ``at`` are times of arrival of the recording, in ns on its clock; in a bag they count from 1970.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,15 @@ _logger = logging.getLogger(__package__)
 
 
 def time_of(at: int) -> Now:
-    """Return the time ``at`` (ns) of a recording as the current time of a session, by both of its clocks."""
+    """Return a session's present time with both of its clocks, steady (s) and stamp (ns), set to ``at`` (ns)."""
     return Now(at * 1e-9, lambda: at)
 
 
 class NodeTimers:
     """The node's timers, called between messages by the time of the recording.
 
-    They call ``watch`` of the ``session`` and, with an update rate in ``settings``, ``tick``.
+    They call ``session.watch`` every 20 ms and, if ``settings.update_rate`` (Hz) is not 0, ``session.tick`` at this
+    rate.
     """
 
     def __init__(self, session: ControllerSession, settings: ControllerSettings) -> None:
@@ -47,7 +51,10 @@ class NodeTimers:
         self._last: int | None = None
 
     def until(self, at: int) -> Iterator[tuple[int, Output]]:
-        """Advance to ``at`` (ns), the next message's arrival; yield time (ns) and output of each timer callback."""
+        """Run the timers due up to ``at`` (ns), the next message's arrival; yield time (ns) and output of each call.
+
+        The first call starts them and yields nothing. ``at`` must not decrease.
+        """
         if self._last is None:
             self._last = at
             self._watch, self._tick = at + _WATCH_PERIOD, at + self._period if self._period else math.inf
@@ -66,16 +73,10 @@ class NodeTimers:
 
 @dataclass(frozen=True)
 class Replay:
-    """Summary of a replay or a simulation.
+    """Summary of a replay or a simulation: numbers of states read and of commands written, and changes of mode.
 
-    Attributes
-    ----------
-    states, commands
-        Number of states read, and of commands written.
-    transitions
-        Changes of mode.
-    saturated
-        Number of commands that were cut by a joint's effort limit, by joint.
+    ``transitions`` are in order; their times (s) are times of arrival, on the clock of the recording. ``saturated`` has
+    the number of commands that were cut by a joint's effort limit, by joint; joints without any are missing.
     """
 
     states: int
@@ -87,13 +88,9 @@ class Replay:
 class SessionRecorder:
     """Recorder of a session: commands as ~/command_states, changes of mode as /diagnostics, notes as log lines.
 
-    Log lines contain the time in seconds since the stamp of the first answered state, as in a report of the new bag. It
-    is the last state's stamp plus the time since its arrival. Notes that the node throttles are logged once.
-
-    Attributes
-    ----------
-    count
-        Number of commands written.
+    ``commands`` is the full name of the topic of the commands. Log lines contain the time in seconds since the stamp of
+    the first answered state, as in a report of the new bag. It is the last state's stamp plus the time since its
+    arrival. Notes that the node throttles are logged once. ``count`` is the number of commands written.
     """
 
     def __init__(self, writer: BagWriter, commands: str, session: ControllerSession) -> None:
@@ -110,11 +107,14 @@ class SessionRecorder:
         self._state_stamp = self._state_arrival = 0
 
     def outcome(self, states: int) -> Replay:
-        """Return the summary; ``states`` is the number of states that were read."""
+        """Return the summary of all that was written; ``states`` is the number of states that the caller has read."""
         return Replay(states, self.count, tuple(self._transitions), dict(self._saturated))
 
     def write(self, at: int, output: Output) -> None:
-        """Write the output at time of arrival ``at`` (ns); commands that answer no state are left out."""
+        """Write commands, changes of mode and notes of ``output``, with the time of arrival ``at`` (ns) of its cause.
+
+        Commands that answer no state are left out. Raises BagError if the disk is full.
+        """
         if self._session.state_stamp != self._state_stamp:
             self._state_stamp, self._state_arrival = self._session.state_stamp, at
         if self._start is None and output.answered is not None:
@@ -162,7 +162,7 @@ class SessionRecorder:
         self._writer.write(DIAGNOSTICS, at, bytes(message_types().serialize_cdr(message, DIAGNOSTIC_ARRAY)))
 
     def log(self, at: int, note: Note) -> None:
-        """Log a note at time of arrival ``at`` (ns); one with a period only the first time."""
+        """Log a note for time of arrival ``at`` (ns); one that the node throttles (with a period) only once."""
         if note.period:
             if note.kind in self._logged:
                 return

@@ -39,9 +39,11 @@ _logger = logging.getLogger(__name__)
 
 
 def command_topic(reader: BagReader, given: str | None = None) -> str:
-    """Return the topic of commands: ``given`` if not None, else the one in the bag of ``reader``, else COMMANDS.
+    """Return the name of the topic of commands, with a slash in front.
 
-    Raises BagError if several topics of the bag are named command_states.
+    It is ``given`` if not None, else the topic named command_states in the bag of ``reader``, else
+    /computed_torque_node/command_states. Raises BagError if several topics of the bag are named command_states, or the
+    only one is not a JointState.
     """
     if given is not None:
         return given if given.startswith("/") else f"/{given}"
@@ -71,13 +73,14 @@ def replay(
     Parameters
     ----------
     bag, output
-        The recording, in any form that BagReader reads, and the folder of the new bag.
+        The recording, a bag's folder or file (MCAP or sqlite3), and the folder of the new bag, which must not exist.
     model, settings
         Robot model and settings of the controller.
     topics
-        Topics of the bag by their names in INPUTS, or command_states. Default: the only topic of that name.
+        Topics of the bag by name: joint_states, command_states, joint_trajectory, emergency_stop, payload,
+        speed_scaling_factor, target_pose, target_twist, target_acceleration. Default: the only topic of that name.
     rename
-        Joint names of the model by those in the bag, or by their prefixes. Default: equal names.
+        Joint names, or their prefixes, in the bag to those of the model. Default: equal names.
     activation_check
         True to compare the first measured efforts with the model, as the node does.
     configuration

@@ -79,7 +79,7 @@ def simulate_to_bag(
     model, settings
         Robot model and settings of the controller; the model may differ from that of the arm.
     points
-        The trajectory, which starts START_DELAY after the first state.
+        The trajectory, which starts 0.5 s (START_DELAY) after the first state.
     duration
         Simulated time (s) from the start of the trajectory.
     configuration

@@ -1,4 +1,9 @@
-"""Reader of ROS 2 parameter files that needs no ROS."""
+"""Reader of ROS 2 parameter files that needs no ROS.
+
+As in ROS, a top-level key of a file is a node name, written alone or nested in tables of its namespaces. In a key, *
+matches one part of a name and ** any number of parts. A node name is given with its namespace, such as
+/arm/computed_torque_node. Parameters under /** are applied first, those under the node's own name last.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +26,8 @@ _SIMILAR = 0.81  # difflib's similarity ratio; parameter names of different node
 def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable[Parameter[Any]]) -> Values:
     """Return the values of a node's parameters from a parameter file, or their defaults.
 
-    As in ROS, a top-level key of the file is a node name, written alone or nested in tables of its namespaces. In a
-    key, * matches one part of a name and ** any number of parts. Parameters under /** are applied first, those under
-    the node's own name last. Parameters that the node does not declare are ignored; a RobotModelWarning is issued if
-    their names resemble declared ones. Values are not checked here, but by ``Parameter.read``.
+    Parameters that the node does not declare are ignored; a RobotModelWarning is issued if
+    their names resemble declared ones. Values are not checked here, but by the ``read`` of their declaration.
 
     Parameters
     ----------
@@ -57,7 +60,8 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
 def misspelt(names: Iterable[str], known: Sequence[str]) -> list[str]:
     """Return a message for each name unknown in ``known`` that resembles a known one or lacks only its prefix.
 
-    A prefix ends with a dot. Other unknown names cause no message, since one file can serve several nodes.
+    A prefix ends with a dot. Other unknown names cause no message, since one file can serve several nodes. The messages
+    are in alphabetical order of the names.
     """
     messages = []
     for name in sorted(set(names).difference(known)):
@@ -71,7 +75,8 @@ def file_parameters(path: str | Path, node: str) -> dict[str, object]:
     """Return the values in the file ``path`` for the node ``node``, by the parameters' full names.
 
     Names of nested tables are joined by dots, as in "payload.mass". Values are as in the file, undeclared parameters
-    included. Node names and errors as for ``read_parameter_file``.
+    included. Raises RobotDynamicsError if the file cannot be read, is not a parameter file or has no entry for the
+    node.
     """
     tables = parameter_tables(path)
     matching = [name for name in tables if _matches(name, node)]
@@ -84,9 +89,10 @@ def file_parameters(path: str | Path, node: str) -> dict[str, object]:
 
 
 def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:
-    """Return the parameter tables of a file, values by key, by node name with namespace.
+    """Return the parameter tables of the file ``path``, values by key, by the node name in the file with namespace.
 
-    Nested tables stay nested. Raises RobotDynamicsError if the file cannot be read or is not a parameter file.
+    Patterns such as /** stay as they are. Nested tables stay nested. Raises RobotDynamicsError if the file cannot be
+    read or is not a parameter file.
     """
     try:
         content = load_yaml(Path(path).read_bytes(), str(path))

@@ -1,6 +1,8 @@
 """Kinds of node parameters: types, bounds and checks.
 
-A value comes as ROS or a YAML file gives it: bool, int, float, str, a list, or None for no value.
+A value comes as ROS or a YAML file gives it: bool, int, float, str, a list, or None for no value. ``check`` of each
+kind raises RobotDynamicsError, with the parameter, the value and the cure, for a value that is not allowed, None
+included unless a list may be empty. ``allowed`` returns a phrase to follow "Cure: set".
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class Bounds:
 
     @property
     def is_only_a_range(self) -> bool:
-        """True if a ROS parameter range expresses these bounds completely."""
+        """True if a ROS parameter range expresses the bounds: finite, both ends allowed, no separate zero."""
         return self.is_range and not (self.above or self.or_zero)
 
 
@@ -111,7 +113,10 @@ class Parameter(ABC, Generic[T]):
     when: When = "configure"
 
     def read(self, values: Values) -> T:
-        """Return the value that ``values`` has under the parameter's name, checked and converted by ``check``."""
+        """Return the value that ``values`` has under the parameter's name, checked and converted by ``check``.
+
+        ``values`` is called with the name. Raises RobotDynamicsError for a value that is not allowed.
+        """
         return self.check(values(self.name))
 
     @abstractmethod
@@ -146,33 +151,33 @@ class Parameter(ABC, Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Text(Parameter[str]):
-    """Text parameter, optionally restricted to ``choices``; empty: any text."""
+    """Text parameter with the attributes of ``Parameter``, optionally restricted to ``choices``; empty: any text."""
 
     choices: Collection[str] = ()
 
     def check(self, value: object) -> str:
-        """Return the text; errors as for ``Parameter.check``."""
+        """Return the text; RobotDynamicsError for other types and, if there are ``choices``, for other texts."""
         if not isinstance(value, str) or (self.choices and value not in self.choices):
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
-        """Describe the choices."""
+        """Describe the choices: "one of ..." or, without choices, a text."""
         return f"one of {', '.join(self.choices)}" if self.choices else "a text, in quotes"
 
 
 @dataclass(frozen=True, eq=False)
 class Flag(Parameter[bool]):
-    """Boolean parameter."""
+    """Boolean parameter; its attributes are name, default, description and when, as in ``Parameter``."""
 
     def check(self, value: object) -> bool:
-        """Return the boolean; errors as for ``Parameter.check``."""
+        """Return the boolean; RobotDynamicsError for other types, numbers included."""
         if not isinstance(value, bool):
             raise self.refuse(value)
         return value
 
     def allowed(self) -> str:
-        """Describe the two values."""
+        """Return "true or false"."""
         return "true or false"
 
 
@@ -183,7 +188,7 @@ class Number(Parameter[float]):
     within: Bounds = ANY
 
     def check(self, value: object) -> float:
-        """Return the number as a float; errors as for ``Parameter.check``."""
+        """Return the number as a float; RobotDynamicsError for other types and for numbers out of bounds."""
         if not _is_number(value) or float(value) not in self.within:
             raise self.refuse(value)
         return float(value)
@@ -195,13 +200,13 @@ class Number(Parameter[float]):
 
 @dataclass(frozen=True, eq=False)
 class WholeNumber(Parameter[int]):
-    """Integer parameter from ``least`` to ``most``."""
+    """Integer parameter from ``least`` to ``most``, both included."""
 
     least: int
     most: int
 
     def check(self, value: object) -> int:
-        """Return the integer; errors as for ``Parameter.check``."""
+        """Return the integer; RobotDynamicsError for other types, floats included, and for numbers out of range."""
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
             raise self.refuse(value)
         return value
@@ -232,7 +237,11 @@ class Numbers(Parameter[Sequence[float]]):
     count: int | None = None
 
     def check(self, value: object) -> tuple[float, ...]:
-        """Return the numbers as a tuple of floats; errors as for ``Parameter.check``."""
+        """Return the numbers as a tuple of floats, which is empty for None and [].
+
+        Raises RobotDynamicsError for other types, numbers out of bounds, a length other than ``count``, and no numbers
+        unless the default is empty.
+        """
         if isinstance(value, str):  # `ros2 param set` sends [1, 2.5] as text
             raise self.refuse(value, hint="; write all numbers with decimal points or none, as in [1.0, 2.5]")
         items = _items(value)
@@ -245,16 +254,19 @@ class Numbers(Parameter[Sequence[float]]):
         return numbers
 
     def allowed(self) -> str:
-        """Describe bounds and length."""
+        """Describe bounds and length, and [] if the list may be empty."""
         return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
 
 
 @dataclass(frozen=True, eq=False)
 class Names(Parameter[Sequence[str]]):
-    """List of names, which may be empty."""
+    """List of names, which may be empty; attributes: name, default, description and when, as in ``Parameter``."""
 
     def check(self, value: object) -> tuple[str, ...]:
-        """Return the names as a tuple, without empty ones; errors as for ``Parameter.check``."""
+        """Return the names as a tuple, without empty ones; RobotDynamicsError for a text and for other types.
+
+        None and [] give an empty tuple.
+        """
         items = _items(value)
         if isinstance(value, str) or not all(isinstance(item, str) for item in items):
             raise self.refuse(value)

@@ -18,6 +18,9 @@ Figure = dict[str, Any]
 _Row = tuple[str, list[Figure]]  # title, traces
 
 DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
+_MOTION, _TORQUE = ("actual", "desired"), ("measured torque", "commanded torque")
+_COLOURS = {"actual": ACTUAL, "desired": DESIRED, "model torque": "#d9822b"}
+_COLOURS |= {"measured torque": "#3f9142", "commanded torque": "#8a5a2b"}
 _FAULT, _GRID = "#d64545", "#e4e7eb"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
 _JOINT_COLOURS = (ACTUAL, ERROR, RESIDUAL, "#3f9142", "#d69e2e", "#b83280", "#1f2933", "#8ca0b3")
@@ -68,11 +71,10 @@ def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid"
 def _measured_and_commanded(recording: Recording, joint: str, field: str, names: tuple[str, str]) -> list[Figure]:
     """Return the traces of a field of joint states and commands, if they have it; ``names`` are the traces' names."""
     traces = []
-    pairs = ((names[0], recording.state, ACTUAL, "solid"), (names[1], recording.command, DESIRED, "4px,3px"))
-    for name, series, color, dash in pairs:
+    for name, series, dash in zip(names, (recording.state, recording.command), ("solid", "4px,3px"), strict=True):
         values = column(series, joint, field)
         if series is not None and len(values):
-            traces.append(_line(name, recording.seconds(series), values, color, dash))
+            traces.append(_line(name, recording.seconds(series), values, _COLOURS[name], dash))
     return traces
 
 
@@ -81,7 +83,7 @@ def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | No
     unit = "m" if recording.sliding(joint) else "rad"
     rows: list[_Row] = []
     for field, rate in (("position", ""), ("velocity", "/s")):
-        if motion := _measured_and_commanded(recording, joint, field, ("actual", "desired")):
+        if motion := _measured_and_commanded(recording, joint, field, _MOTION):
             rows.append((f"{field}, {unit}{rate}", motion))
     if tracking is not None and joint in tracking.joint_names:
         error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
@@ -110,7 +112,7 @@ def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | Non
 
 def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     unit = "N" if recording.sliding(joint) else "Nm"
-    torque = _measured_and_commanded(recording, joint, "effort", ("measured torque", "commanded torque"))
+    torque = _measured_and_commanded(recording, joint, "effort", _TORQUE)
     efforts = (column(series, joint, "effort") for series in (recording.state, recording.command))
     peak = float(np.nanmax([0.0, *map(largest, efforts)]))
     limit = recording.effort_limit(joint)
@@ -126,8 +128,9 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         seconds = recording.seconds(series)
         usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
         time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
-        residual = analysis.residual[:, analysis.motion.joint_names.index(joint)]
-        rows.append((f"residual, {unit}", [_line("torque residual", time, residual, RESIDUAL)]))
+        j = analysis.motion.joint_names.index(joint)
+        torque.append(_line("model torque", time, analysis.model[:, j], _COLOURS["model torque"]))
+        rows.append((f"residual, {unit}", [_line("torque residual", time, analysis.residual[:, j], RESIDUAL)]))
     return rows
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report import figures
 from robot_dynamics_ros.report.figures import Figure
 from robot_dynamics_ros.report.recording import (
@@ -28,9 +28,8 @@ from robot_dynamics_ros.report.recording import (
     largest,
     rms,
     tracking,
-    why_unpaired,
 )
-from robot_dynamics_ros.report.verdict import verdict
+from robot_dynamics_ros.report.verdict import Statement, allowed_residuals, verdict
 
 _MAX_EVENTS = 500
 _NONE = "–"
@@ -50,9 +49,9 @@ nav a:hover { text-decoration: underline; }
 main { max-width: 1720px; margin: 0 auto; padding: 0 28px 28px; }
 section { scroll-margin-top: 54px; }
 p { margin: 6px 0 10px; max-width: 80em; overflow-wrap: anywhere; }
-.missing, .good, .bad, .unknown { border-left: 4px solid #f0b429; padding: 1px 14px; margin: 8px 0; }
-.missing p, .good p, .bad p, .unknown p { margin: 5px 0; }
-.good { border-color: #3f9142; } .bad { border-color: #d64545; } .missing, .unknown { background: #fffbea; }
+.good, .bad, .unknown { border-left: 4px solid #f0b429; padding: 1px 14px; margin: 8px 0; }
+.good p, .bad p, .unknown p { margin: 5px 0; }
+.good { border-color: #3f9142; } .bad { border-color: #d64545; } .unknown { background: #fffbea; }
 ol { margin: 0 0 8px; padding-left: 22px; max-width: 80em; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 8px 0 14px; font-size: 14px; }
@@ -126,21 +125,22 @@ addEventListener("afterprint", () => {
 """
 
 
-def write_report(recording: Recording, output: str | Path, *, overwrite: bool = False) -> None:
-    """Write the report of a recording as one HTML page, which opens without network.
+def write_report(recording: Recording, output: str | Path, *, overwrite: bool = False) -> list[Statement]:
+    """Write the report of a recording as one HTML page, which opens without network. Return its verdict.
 
     Raises BagError if the file cannot be written, or exists and ``overwrite`` is False, and RobotDynamicsError if
     plotly is not installed.
     """
-    text = _html(recording)
+    text, statements = _html(recording)
     try:
         with Path(output).open("w" if overwrite else "x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
         raise BagError(f"{output}: {error.strerror}. Cure: name another file") from None
+    return statements
 
 
-def _html(recording: Recording) -> str:
+def _html(recording: Recording) -> tuple[str, list[Statement]]:
     try:
         from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # slow to load
     except ImportError:
@@ -148,8 +148,9 @@ def _html(recording: Recording) -> str:
     page = _Page()
     answered = answers(recording)
     errors = tracking(recording, answered)
+    statements = verdict(recording, answered, errors)
     page.section("verdict", "Verdict")
-    for statement in verdict(recording, answered, errors):
+    for statement in statements:
         page.statement(*statement)
     if errors is not None:
         page.figure(figures.error_figure(recording, errors), "timed")
@@ -163,7 +164,7 @@ def _html(recording: Recording) -> str:
     # "</script>" in a name must not end the script.
     data = json.dumps(page.figures, allow_nan=False).replace("<", "\\u003c")
     nav = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text in page.sections.items())
-    return (
+    html = (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: report</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
         f"<style>{_STYLE}</style>\n<script>{get_plotlyjs()}</script>\n</head>\n<body>\n"
@@ -171,6 +172,7 @@ def _html(recording: Recording) -> str:
         f"<footer>robot_dynamics {__version__}</footer>\n"
         f'<script type="application/json" id="figures">{data}</script>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n'
     )
+    return html, statements
 
 
 class _Page:
@@ -195,10 +197,6 @@ class _Page:
         """Add a paragraph that begins with a bold title; ``kind`` is its CSS class, ``items`` a list after it."""
         points = f"<ol>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ol>" if items else ""
         self.html.append(f'<div class="{kind}"><p><b>{escape(title)}</b> {escape(text)}</p>{points}</div>\n')
-
-    def missing(self, part: str, why: str) -> None:
-        """Add a paragraph on a missing part, with the reason."""
-        self.statement("missing", part, why)
 
     def figure(self, figure: Figure | None, kind: str = "") -> None:
         """Add a figure, unless it is None; ``kind`` is an additional CSS class."""
@@ -229,8 +227,8 @@ def _add_recording(page: _Page, recording: Recording) -> None:
     page.section("recording", "Recording")
     filled = [fact for fact in recording.topics if fact.count]
     first, last = min(fact.first for fact in filled) * 1e-9, max(fact.last for fact in filled) * 1e-9
-    if recording.simulated_time:
-        began = f"{first:.3f} s of simulated time"
+    if recording.counts_from_zero:
+        began = f"{first:.3f} s on a clock that counts from zero"
     else:
         began = f"{datetime.fromtimestamp(first, tz=timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     page.text(
@@ -245,24 +243,20 @@ def _add_recording(page: _Page, recording: Recording) -> None:
         if recording.stamped
         else f"Time is that of arrival, as {recording.series_topic} has no stamps, and is 0 at the first message."
     )
-    if "state" in recording.why:
-        page.missing("No joint states:", f"{recording.why['state']}.")
-    if "model" in recording.why:
-        reason = recording.why["model"].rstrip(".")
-        page.missing("No robot model:", f"{reason}. Units are assumed to be rad and Nm, and limits are unknown.")
+    if recording.model is None:
+        page.text("Without a robot model units are assumed to be rad and Nm, and limits are unknown.")
     rows = [(fact.topic, fact.kind, str(fact.count), _number(fact.rate)) for fact in recording.topics]
     page.table(("topic", "type", "messages", "rate, Hz"), rows, words=2)
 
 
 def _add_faults(page: _Page, recording: Recording) -> None:
-    page.section("faults", "Faults")
-    diagnostics = recording.diagnostics
-    events = diagnostics.events
+    diagnostics, events = recording.diagnostics, recording.diagnostics.events
     if not diagnostics.topics:
-        page.missing("No diagnostics:", f"the bag has no topic of type {DIAGNOSTIC_ARRAY}. Cure: record /diagnostics.")
         return
+    page.section("faults", "Faults")
     if diagnostics.unreadable:
-        page.missing(
+        page.statement(
+            "unknown",
             f"{diagnostics.unreadable} of {diagnostics.count} messages of diagnostics are left out:",
             f"they are no {DIAGNOSTIC_ARRAY}. Cure: check the publishers of {', '.join(diagnostics.topics)}.",
         )
@@ -291,10 +285,9 @@ def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
 
 
 def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> None:
-    page.section("tracking", "Tracking error")
     if answered is None or errors is None:
-        page.missing("No tracking error:", f"{why_unpaired(recording)}.")
         return
+    page.section("tracking", "Tracking error")
     page.text(
         f"Desired minus actual position in {len(answered.states)} cycles. Each message on {recording.command_topic} is "
         f"compared with the message on {recording.topic} with the same stamp. Criterion: {CRITERION}."
@@ -315,31 +308,21 @@ def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence
 
 
 def _add_torque(page: _Page, recording: Recording) -> None:
-    page.section("torque", "Torque")
     analysis = recording.analysis
-    if recording.command is None:
-        page.missing("No commanded torque:", f"{recording.why['command']}.")
-    if recording.state is None:
-        page.missing("No measured torque:", f"{recording.why['state']}.")
-    elif not np.isfinite(recording.state.effort).any():
-        page.missing(
-            "No measured torque:",
-            f"the messages on {recording.topic} have no effort. Cure: let the driver publish it, if it can.",
-        )
+    heads = ["joint", "unit", "commanded, RMS", "commanded, largest", "measured, RMS", "measured, largest"]
+    heads += ["limit", "largest / limit", "residual, RMS", "RMS allowed", "bias", "explained"]
+    columns = zip(heads, *torque_rows(recording), strict=True)
+    kept_heads, *rows = zip(*(column for column in columns if set(column[1:]) != {_NONE}), strict=True)
+    if len(kept_heads) == 2:
+        return
+    page.section("torque", "Torque")
     if analysis is not None:
         page.text(
             f"Residual: measured minus model torque, from {len(analysis.motion.time)} samples. Explained: share of the "
-            f"variance of the measured torque that the model explains. Processing: {analysis.motion.smoothing}."
+            f"variance of the measured torque that the model explains. Processing: {analysis.motion.smoothing}. The "
+            "measured RMS is filtered too; the largest torques and the plots of the measured torque are as recorded."
         )
-    elif recording.state is not None:
-        page.missing("No model torque:", f"{recording.why['analysis'].rstrip('.')}.")
-    heads = ["joint", "unit"]
-    heads += [f"{source}, {value}" for source in ("commanded", "measured") for value in ("RMS", "largest")]
-    heads += ["limit", "largest / limit", "residual, RMS", "bias", "explained"]
-    columns = zip(heads, *torque_rows(recording), strict=True)
-    kept_heads, *rows = zip(*(column for column in columns if set(column[1:]) != {_NONE}), strict=True)
-    if len(kept_heads) > 2:
-        page.table(kept_heads, rows, words=2)
+    page.table(kept_heads, rows, words=2)
 
 
 def torque_rows(recording: Recording) -> list[Sequence[str]]:
@@ -356,11 +339,12 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
         cells += [_number(limit), f"{_number(100 * share, 3)} %" if math.isfinite(limit) else _NONE]
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
-            explained = float(analysis.explained[j])
-            cells += [_number(float(analysis.rms[j])), _number(float(analysis.bias[j]), 3)]
+            cells[4] = _number(rms(analysis.motion.tau[:, j]))  # filtered as the residual is
+            allowed, explained = float(allowed_residuals(recording, analysis)[j]), float(analysis.explained[j])
+            cells += [_number(float(analysis.rms[j])), _number(allowed), _number(float(analysis.bias[j]), 3)]
             cells.append(f"{100 * explained:.2f} %" if math.isfinite(explained) else _NONE)
         else:
-            cells += [_NONE] * 3
+            cells += [_NONE] * 4
         rows.append(cells)
     return rows
 
@@ -368,9 +352,7 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
 def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> None:
     page.section("timing", "Timing")
     page.text(f"Intervals between messages on {recording.series_topic}, by their stamps and by their arrival.")
-    if answered is None:
-        page.missing("No latency of commands:", f"{why_unpaired(recording)}.")
-    else:
+    if answered is not None:
         page.text(
             f"Latency: arrival of a command minus arrival of the joint states with the same stamp. Of "
             f"{len(answered.states) + answered.lost} states {answered.lost} have no command; {answered.late} commands "
@@ -392,11 +374,12 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
 
 def durations(recording: Recording, answered: Answers | None) -> dict[str, Array]:
     """Return the intervals between messages and the latency of commands, if it is known, each (k,), s, by name."""
-    series = recording.series
-    arrivals: IntArray = np.sort(series.received)
-    stamps = {"interval of stamps": np.diff(series.stamps) * 1e-9} if recording.stamped else {}
+    stamps: Array = np.diff(recording.series.stamps) * 1e-9
+    arrivals = np.asarray(np.diff(np.sort(recording.series.received)) * 1e-9, dtype=np.float64)
     latency = {} if answered is None else {"latency of commands": answered.latency}
-    return {**stamps, "interval of arrival": np.diff(arrivals) * 1e-9, **latency}
+    if recording.stamped and np.array_equal(stamps, arrivals):
+        return {"interval of stamps and of arrival": stamps, **latency}
+    return {**({"interval of stamps": stamps} if recording.stamped else {}), "interval of arrival": arrivals, **latency}
 
 
 def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
@@ -423,6 +406,6 @@ def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None
         page.html.append(f'<details class="joint" id="joint-{j}"><summary>{head}</summary>\n')
         figure = figures.joint_figure(recording, name, errors)
         if figure is None:
-            page.missing("No plot:", f"{recording.series_topic} has neither position nor effort of this joint.")
+            page.text(f"No plot: {recording.series_topic} has neither position nor effort of this joint.")
         page.figure(figure, "timed")
         page.html.append("</details>\n")

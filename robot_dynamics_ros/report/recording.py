@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from robot_dynamics_ros.progress import progress
 _LEVELS = ("OK", "WARN", "ERROR", "STALE")
 _COMMANDS = "command_states"
 CRITERION = "RMS error at most 1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
-_SIMULATED_TIME = 1e15  # ns: clocks below 11 days since 1970 are simulated
+_COUNTED_TIME = 1e15  # ns: clocks below 11 days since 1970 count from a start, as simulated ones do
 
 
 @dataclass(frozen=True)
@@ -147,9 +148,15 @@ class Recording:
         return bool(len(stamps) < 2 or (stamps != stamps[0]).any())
 
     @property
+    def counts_from_zero(self) -> bool:
+        """True if the times of arrival begin near zero: a simulated clock, or an edited recording of a real robot."""
+        return bool(self.series.received[0] < _COUNTED_TIME)
+
+    @property
     def simulated_time(self) -> bool:
-        """True if the times of arrival are those of a simulated clock, which starts near zero."""
-        return bool(self.series.received[0] < _SIMULATED_TIME)
+        """Former name of ``counts_from_zero``."""
+        warnings.warn("simulated_time is deprecated. Cure: use counts_from_zero", DeprecationWarning, stacklevel=2)
+        return self.counts_from_zero
 
     @cached_property
     def start(self) -> int:
@@ -220,8 +227,8 @@ class Recording:
 
 
 def _unset(stamps: IntArray) -> NDArray[np.bool_]:
-    """Return a mask (m,) of the stamps that were left at zero; on a simulated clock zero is a time."""
-    unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _SIMULATED_TIME)
+    """Return a mask (m,) of the stamps that were left at zero; on a clock that counts from zero it is a time."""
+    unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _COUNTED_TIME)
     return unset
 
 

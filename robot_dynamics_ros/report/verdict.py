@@ -8,6 +8,8 @@ import numpy as np
 
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY
 from robot_dynamics_ros.identification.hints import hints
+from robot_dynamics_ros.identification.motion import TorqueAnalysis, root_mean_square
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.report.recording import (
     CRITERION,
     Answers,
@@ -19,7 +21,10 @@ from robot_dynamics_ros.report.recording import (
     why_unpaired,
 )
 
-_ALLOWED_RESIDUAL = 0.1  # of the RMS of the measured torque
+_TORQUE_CRITERION = (
+    "RMS residual at most 1 % of the joint's effort limit, but not less than 10 % and not more than 50 % of its RMS "
+    "measured torque (10 % without a limit)"
+)
 
 
 class Statement(NamedTuple):
@@ -34,13 +39,19 @@ class Statement(NamedTuple):
 def verdict(recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> list[Statement]:
     """Return the statements on tracking, faults, timing and torque.
 
-    A statement that the recording does not allow is replaced by the reason, with a cure.
+    Those that the recording does not allow come last, with the reason and a cure, one statement for each reason.
     """
-    return [_tracking(recording, errors), _faults(recording), _timing(recording, answered), _torque(recording)]
+    found = [_tracking(recording, errors), _faults(recording), _timing(recording, answered), _torque(recording)]
+    unknown = [statement for statement in found if statement.kind == "unknown"]
+    parts = {why: ", ".join(one.title for one in unknown if one.text == why) for _, _, why, _ in unknown}
+    return [
+        *(statement for statement in found if statement.kind != "unknown"),
+        *(Statement("unknown", f"No statement on {part} is possible:", why) for why, part in parts.items()),
+    ]
 
 
 def _unknown(part: str, why: str) -> Statement:
-    return Statement("unknown", f"No statement on {part} is possible:", f"{why.rstrip('.')}.")
+    return Statement("unknown", part, f"{why.rstrip('.')}.")
 
 
 def _tracking(recording: Recording, errors: TrackingErrors | None) -> Statement:
@@ -93,34 +104,42 @@ def _timing(recording: Recording, answered: Answers | None) -> Statement:
     if answered is None:
         return _unknown("lost and late cycles", why_unpaired(recording))
     text = "A cycle is lost if its state has no command, and late if its command arrives after the next state."
-    if recording.simulated_time:
-        text += " Arrivals are in simulated time: they do not show delays of a computer."
+    if recording.counts_from_zero:
+        text += " Arrivals are on a clock that counts from zero: if simulated, they do not show delays of a computer."
     if answered.lost or answered.late:
         count = len(answered.states) + answered.lost
         return Statement("bad", f"Of {count} cycles {answered.lost} are lost and {answered.late} late.", text)
     return Statement("good", f"None of {len(answered.states)} cycles is lost or late.", text)
 
 
+def allowed_residuals(recording: Recording, analysis: TorqueAnalysis) -> Array:
+    """Return the largest RMS torque residual (n,), Nm or N, that the criterion of the verdict allows."""
+    limits = np.array([recording.effort_limit(name) for name in analysis.motion.joint_names])
+    measured = root_mean_square(analysis.motion.tau)
+    return np.clip(np.where(np.isfinite(limits), 0.01 * limits, 0.0), 0.1 * measured, 0.5 * measured)
+
+
 def _torque(recording: Recording) -> Statement:
     """Return the statement on the torque residual, with the causes that ``robot_dynamics torque`` reports."""
     model, analysis, state = recording.model, recording.analysis, recording.state
     if model is None or analysis is None:
-        missing = [recording.why[part] for part in ("state", "model", "analysis") if part in recording.why]
-        reasons = dict.fromkeys(reason.rstrip(".") for reason in missing)
+        why = recording.why["state" if state is None else "analysis"].rstrip(".")
         if state is not None and model is None and not np.isfinite(state.effort).any():
-            reasons["The joint states have no effort. Cure: record a topic whose driver fills effort"] = None
-        return _unknown("the torque residual", ". ".join(reasons))
-    names = analysis.motion.joint_names
-    measured = np.array([rms(column(state, name, "effort")) for name in names])
-    shares = np.divide(analysis.rms, measured, out=np.zeros_like(measured), where=measured > 0.0)
+            why += ". The joint states have no effort. Cure: record a topic whose driver fills effort"
+        return _unknown("the torque residual", why)
+    names, allowed = analysis.motion.joint_names, allowed_residuals(recording, analysis)
+    shares = np.divide(analysis.rms, allowed, out=np.zeros_like(allowed), where=allowed > 0.0)
     j, causes = int(np.argmax(shares)), tuple(hints(model, analysis))
-    found = "No likely cause was found."
-    if causes:
-        found = "Likely cause:" if len(causes) == 1 else "Likely causes, the likeliest first:"
+    good, measured = bool(shares[j] <= 1.0), rms(analysis.motion.tau[:, j])
+    unit = "N" if recording.sliding(names[j]) else "Nm"
     text = (
-        f"Worst is {names[j]}: its RMS residual (measured minus model torque) is {100 * shares[j]:.1f} % of its RMS "
-        f"measured torque, {100 * _ALLOWED_RESIDUAL:g} % allowed. {found}"
+        f"Worst is {names[j]}: RMS residual (measured minus model torque) {analysis.rms[j]:.3g} {unit}, "
+        f"{allowed[j]:.3g} {unit} allowed; RMS measured torque {measured:.3g} {unit}. Criterion: {_TORQUE_CRITERION}."
     )
-    if shares[j] <= _ALLOWED_RESIDUAL:
+    if causes:
+        text += " Likely cause:" if len(causes) == 1 else " Likely causes, the likeliest first:"
+    elif not good:
+        text += " No likely cause was found."
+    if good:
         return Statement("good", "The model explains the measured torque.", text, causes)
     return Statement("bad", "The model leaves a part of the measured torque unexplained.", text, causes)

@@ -1,8 +1,13 @@
 """Arrays of the compiled step: robot, state, scratch buffers and report.
 
-In shapes, n is the number of coordinates and K that of constraint rows. A constraint row k is a direction E_k in which
-Coulomb friction and limits act: z_k = E_k v. If each joint depends on one coordinate, the rows are the coordinates. The
-functions return views of the arrays that they get, unless stated otherwise. Units are SI.
+In shapes, n is the number of coordinates, K that of constraint rows and N that of the arms of a batch. A constraint row
+k is a direction E_k (n,) in which Coulomb friction and limits act. Its velocity is z_k = E_k v, for the velocity v (n,)
+of the coordinates. An arm is separable if each joint depends on one coordinate; its rows are the coordinates, E = I.
+Moving joints are all movable joints of the tree, including coupled ones.
+
+The friction mode of a row is one of the constants AT_LOWER, BACKWARD, STUCK, FORWARD and AT_UPPER (0 to 4) of
+stick_slip: at its lower limit, slipping backward, held at rest, slipping forward, at its upper limit. The functions
+return views of the arrays that they get, unless stated otherwise. Units are SI.
 """
 
 from __future__ import annotations
@@ -45,9 +50,10 @@ class Joints(NamedTuple):
     friction
         (moving joints, FRICTION_SIZE): friction table, with the columns of kernels/layout.
     rows, factors
-        (moving joints,): constraint row of each joint, and its joint velocity per row velocity.
+        (moving joints,): index of the constraint row of each joint, and its joint velocity per row velocity.
     ranges
-        (K, 3): columns LOWEST and HIGHEST, the position limits, and FASTEST, the velocity limit of each row.
+        (K, 3): columns LOWEST and HIGHEST, the position limits (rad or m), and FASTEST, the velocity limit (rad/s or
+        m/s) of each row; infinite where there is none.
     directions
         E (K, n), or (0, n) where the arm is separable and has no loops.
     """
@@ -60,15 +66,24 @@ class Joints(NamedTuple):
 
 
 class Separable(NamedTuple):
-    """Kind of an arm whose joints each depend on one coordinate: friction acts on coordinates, see module separable."""
+    """Kind of an arm whose joints each depend on one coordinate, so that friction acts on coordinates; without data.
+
+    As the first argument of a step function, an instance selects the overload of module separable.
+    """
 
 
 class Coupled(NamedTuple):
-    """Kind of an arm with joints that depend on several coordinates, see module coupled."""
+    """Kind of an arm without loops, with joints that depend on several coordinates; without data.
+
+    As the first argument of a step function, an instance selects the overload of module coupled.
+    """
 
 
 class Looped(NamedTuple):
-    """Kind of an arm with closed loops, see package loops."""
+    """Kind of an arm with closed loops; without data.
+
+    As the first argument of a step function, an instance selects the overload of package loops.
+    """
 
 
 Kind = Separable | Coupled | Looped
@@ -80,11 +95,12 @@ class Arm(NamedTuple):
     Attributes
     ----------
     kind
-        Instance whose class selects the overloads of the step functions.
+        Instance of Separable, Coupled or Looped, whose class selects the overloads of the step functions.
     robot
-        Views of the model arrays.
+        Views of the model arrays as tables.
     structure, numbers
-        The model arrays ``topology`` and ``parameters`` (see kernels/layout), with the loops appended.
+        The flat model arrays ``topology`` (int64) and ``parameters`` (float64) of kernels/layout, with the loops'
+        bodies and points appended.
     joints
         Friction and limits.
     """
@@ -103,16 +119,20 @@ REPORT = 6
 
 
 def flatten(joints: Joints, effort_limits: Array) -> Array:
-    """Return copies of ``joints``, without its rows, and of ``effort_limits`` (n,) in one array, for ``unflatten``."""
+    """Return a new flat array with copies of all arrays of ``joints`` but ``rows``, then ``effort_limits`` (n,).
+
+    The limits are in Nm or N. ``unflatten`` reverses this.
+    """
     parts = (joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
     return np.concatenate([part.ravel() for part in parts])
 
 
 @inlined
 def unflatten(rows: IntArray, constants: Array, count: int, n: int) -> tuple[Joints, Array]:
-    """Return the joints, and the effort limits (n,), from the array ``constants`` that ``flatten`` made.
+    """Return the joints, and the effort limits (n,) in Nm or N, as views of the array that ``flatten`` made.
 
-    ``rows`` is ``Joints.rows``, ``count`` the number K of constraint rows, ``n`` that of coordinates.
+    ``constants`` is that array, ``rows`` (moving joints,) the constraint row of each joint, ``count`` the number K of
+    constraint rows, and ``n`` that of coordinates.
     """
     joints = rows.shape[0]
     factors = joints * FRICTION_SIZE
@@ -139,10 +159,10 @@ class State(NamedTuple):
     position, velocity
         (n,), rad or m, rad/s or m/s.
     modes
-        (K,): friction modes, constants of stick_slip.
+        (K,): friction modes.
     impulse
-        (n + 3 loops,): impulse of friction and limits in the last step (Nm s or N s), then that of each loop (N s).
-        Output only.
+        (n + 3 loops,): impulse of friction and limits on each coordinate in the last step (Nm s or N s), then the
+        impulse of link a of each loop on link b, in root axes (N s). Written by a step, not read.
     """
 
     position: Array
@@ -152,20 +172,23 @@ class State(NamedTuple):
 
 
 class BatchState(NamedTuple):
-    """States and parameters of N arms with the same structure; updated in place as ``State``.
+    """States and parameters of N arms with the same tree; a step updates the states in place.
+
+    The state of an arm is unchanged by a step that fails.
 
     Attributes
     ----------
     numbers
-        (N, elements): ``Arm.numbers`` of each arm.
+        (N, elements): flat model array ``parameters`` of each arm, with the loops' points appended.
     friction
-        (N, moving joints, FRICTION_SIZE): ``Joints.friction`` of each arm.
+        (N, moving joints, FRICTION_SIZE): friction table of each arm, with the columns of kernels/layout.
     position, velocity
-        (N, n).
+        (N, n), rad or m, rad/s or m/s.
     modes
-        (N, K).
+        (N, K): friction modes.
     impulse
-        (N, n + 3 loops).
+        (N, n + 3 loops): impulse of friction and limits on each coordinate in the last step (Nm s or N s), then the
+        impulse of link a of each loop on link b, in root axes (N s). Written by a step, not read.
     """
 
     numbers: Array
@@ -178,13 +201,13 @@ class BatchState(NamedTuple):
 
 @inlined
 def state_of(batch: BatchState, i: int) -> State:
-    """Return the state of arm i of a batch."""
+    """Return the state of the arm with index ``i`` of a batch, as views: changes of it change the batch."""
     return State(batch.position[i], batch.velocity[i], batch.modes[i], batch.impulse[i])
 
 
 @inlined
 def joints_of(shared: Joints, batch: BatchState, i: int) -> Joints:
-    """Return the joints of arm i of a batch: those in ``shared``, with the arm's own friction."""
+    """Return the joints of the arm with index ``i`` of a batch: ``shared``, but with that arm's friction table."""
     return Joints(batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions)
 
 
@@ -194,19 +217,23 @@ class Buffers(NamedTuple):
     Attributes
     ----------
     work
-        Work array of the kernels, see kernels/layout.
+        (bodies + rotors, WORK_SIZE): scratch of the kernels, with the columns of kernels/layout.
     rows
-        (K, ROW_SIZE): friction problem, with the columns of stick_slip.
+        (K, ROW_SIZE): friction problem and its solution, with the columns of stick_slip.
     modes
         (K,): friction modes of the new state.
     motion
-        (2 + n, n): acceleration, reaction of the rows at rest, and A (n, n), at the start of the step.
+        (2 + n, n): acceleration (row 0), reaction of the rows at rest (row 1), and the mass matrix, to which
+        semi_implicit adds the slope of smooth friction times the step size, at the start of the step.
     spare
         (2 + n, n): the same at the intermediate stages of rk4.
     factor
         (n, n): Cholesky factor.
     vectors
-        (VECTORS, n): rows DRIVE to EFFORT of this module.
+        (VECTORS, n), rows: DRIVE, motor torque plus Coulomb torque of slipping rows; FORCE, DRIVE less viscous and
+        sigmoid friction; STIFFNESS, slope of this friction times step size; MOVES, 0 for coordinates at rest, else 1;
+        CONSTRAINT_IMPULSE, impulse of friction and limits; UNCONSTRAINED_POSITION and UNCONSTRAINED_VELOCITY, result
+        with modes fixed; POSITION and VELOCITY, new state; SCRATCH; EFFORT, motor torque within the effort limits.
     """
 
     work: Array
@@ -234,13 +261,19 @@ VECTORS = 11
 
 
 def make_scratch(robot: ModelArrays, n: int, rows: int) -> Array:
-    """Return uninitialised memory (elements,) for ``buffers_in`` of ``n`` coordinates and ``rows`` constraint rows."""
+    """Return uninitialised memory (elements,) for ``buffers_in``, of a robot with given model arrays.
+
+    ``n`` is its number of coordinates, ``rows`` that of its constraint rows.
+    """
     return np.empty(robot.tree.shape[0] * WORK_SIZE + rows * ROW_SIZE + 2 * (2 + n) * n + n * n + VECTORS * n)
 
 
 @inlined
 def buffers_in(scratch: Array, modes: IntArray, robot: ModelArrays, n: int) -> Buffers:
-    """Return the buffers as views of ``scratch``, made by ``make_scratch``, and of ``modes`` (K,)."""
+    """Return the buffers of a robot with ``n`` coordinates, as views of ``scratch`` and ``modes`` (K,).
+
+    ``make_scratch`` made ``scratch`` for the same ``robot`` and ``n``.
+    """
     tree_rows, rows = robot.tree.shape[0], modes.shape[0]
     problem = tree_rows * WORK_SIZE
     motion = problem + rows * ROW_SIZE
@@ -262,7 +295,10 @@ _SAME = 1e-12
 
 
 def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
-    """Return the arrays of a robot, as copies; the velocity limits are infinite unless ``velocity_limits`` is True."""
+    """Return the constant data of a robot, as copies.
+
+    ``velocity_limits``: True to use the velocity limits of the URDF, False for infinite ones.
+    """
     rows, factors, directions = _rows(model.coupling_matrix[: len(model.moving_joints)])
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
     for (lower, upper, fastest), row, factor in zip(model.moving_joint_limits, rows, factors, strict=True):
@@ -285,7 +321,7 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
 def initial_modes(joints: Joints, velocity: Array) -> IntArray:
     """Return the modes (K,) of the constraint rows before the first step, at the ``velocity`` (n,).
 
-    A row at rest with Coulomb friction is STUCK, the others slip.
+    A row at rest with Coulomb or static friction is STUCK. The others are BACKWARD if they move backward, else FORWARD.
     """
     rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
     dry = np.zeros(len(joints.ranges))
@@ -296,10 +332,10 @@ def initial_modes(joints: Joints, velocity: Array) -> IntArray:
 
 
 def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, modes: IntArray) -> NDArray[np.bool_]:
-    """Return True for coordinates (..., n) held at rest by friction, and not by a limit.
+    """Return an array (..., n): True for coordinates held at rest by friction, and not by a limit.
 
-    ``velocity`` (..., n) and ``modes`` (..., K) are the state. A robot with loops: True for all coordinates at rest if
-    any joint is stuck, as it may hold them through the loop.
+    ``model`` and ``joints`` are of the same robot, ``velocity`` (..., n) and ``modes`` (..., K) its state. A robot with
+    loops: True for all coordinates at rest if any joint is stuck, as it may hold them through the loop.
     """
     if len(joints.directions) == 0:
         return np.equal(modes, STUCK)

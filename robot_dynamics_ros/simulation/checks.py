@@ -55,10 +55,11 @@ def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ..
 
 
 def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Array:
-    """Return the wrenches on the bodies, as ``RobotModel.body_wrenches``, from wrenches (6,) by link name.
+    """Return the external wrenches on the kernels' bodies, (bodies, 6), from wrenches (6,) by link name.
 
-    Force (N), then moment (Nm), at the origin and in the axes of the link's frame. Raises RobotDynamicsError, naming
-    the link, for an unknown link or a wrench that is not six finite numbers.
+    A wrench is force (N), then moment (Nm). The argument's are at the origin and in the axes of the link's frame, the
+    result's at the origin and in the axes of the frame of the body to which the link is fixed. Raises
+    RobotDynamicsError, naming the link, for an unknown link or a wrench that is not six finite numbers.
     """
     packed = model.body_wrenches(wrenches)
     for link, value in wrenches.items():
@@ -74,8 +75,9 @@ def initial_state(
 ) -> tuple[Array, Array]:
     """Return initial positions and velocities (*plants, n), as new arrays.
 
-    The arguments have shape (n,) or (*plants, n). None stands for position 0 or the position limit nearest to it, and
-    for velocity 0. ``plants`` and errors are as for ``finite``.
+    The arguments have shape (n,) or (*plants, n), in rad or m, and rad/s or m/s. None stands for position 0 or the
+    position limit nearest to it, and for velocity 0. ``plants`` is () for one plant, (N,) for a batch. Raises
+    RobotDynamicsError, naming plant and joint, for a wrong shape or a number that is not finite.
     """
     shape = (*plants, model.n)
     if positions is None:
@@ -88,10 +90,10 @@ def initial_state(
 
 
 def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Array) -> str:
-    """Return the message for a step of ``step_size`` (s) that failed at ``time`` (s).
+    """Return the error message, with a cure, for a step of ``step_size`` (s) that failed at simulated ``time`` (s).
 
-    ``status`` is a constant of arrays other than OK, ``joint`` the index of the failing coordinate or loop, and
-    ``position`` (n,) the state before the step.
+    ``status`` is the constant NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF or LOOP_OPEN of arrays. ``joint`` is the
+    index of the failing loop for LOOP_OPEN, else that of the coordinate. ``position`` (n,) is that before the step.
     """
     if status == LOOP_OPEN:
         return (

@@ -4,11 +4,15 @@ The velocity after a step minimises
 
     1/2 (v - v_free)^T A (v - v_free) + sum_k (forward_k max(E_k v, 0) + backward_k max(-E_k v, 0))
 
-over lower_k <= E_k v <= upper_k. Optimality: A (v - v_free) = E^T lambda, with each pair (E_k v, lambda_k) on the graph
-of five modes in stick_slip. v is unique; lambda is not if rows are linearly dependent.
+over lower_k <= E_k v <= upper_k. A (n, n) is the mass matrix, with semi_implicit plus the step size times the slope of
+smooth friction (viscous and sigmoid). v_free (n,) is the unconstrained velocity, the one with all friction modes fixed;
+forward_k and backward_k are the friction bounds of constraint row k (Nm s or N s), and row k of E (K, n) is its
+direction. Optimality: A (v - v_free) = E^T lambda, with each pair (E_k v, lambda_k) on the graph of five modes in
+stick_slip. v is unique; lambda, the impulse of friction and limit, is not if rows are linearly dependent.
 
-Rows that stick or are at a limit are equality constraints E_w v = b, see elimination. ``arm``, ``joints``, ``state``
-and ``buffers`` are the tuples of that name in arrays.
+The modes (0 to 4) are AT_LOWER, BACKWARD, STUCK, FORWARD and AT_UPPER: a row is at its lower limit, slips backward,
+sticks, slips forward, or is at its upper limit. Rows that stick or are at a limit are equality constraints E_w v = b,
+see elimination. ``arm``, ``joints``, ``state`` and ``buffers`` are the tuples of that name in arrays.
 """
 
 from __future__ import annotations
@@ -181,14 +185,15 @@ def solve_coupled(
 ) -> tuple[int, float]:
     """Solve the friction problem: write the velocity ``v`` (n,), velocity and impulse of ``rows``, and ``modes`` (K,).
 
-    The modes of the last step are tried first. If they violate a condition, the primal active-set method starts from
-    rest (Nocedal and Wright, Numerical Optimization, algorithm 16.3), as in ``stick_slip.descend``. Returns the number
-    of linear systems solved and the residual of the optimality conditions, a velocity. If A is not positive definite,
-    ``v`` is NaN.
+    The given ``modes``, those of the last step, are tried first. If they violate a condition, the primal active-set
+    method starts from rest (Nocedal and Wright, Numerical Optimization, algorithm 16.3). Returns the number of linear
+    systems solved and the residual of the optimality conditions, rad/s or m/s. If A is not positive definite, ``v`` is
+    NaN.
 
-    ``matrix`` A (n, n) is positive definite, with both triangles; ``directions`` E (K, n); ``rows`` (K, ROW_SIZE) has
-    the columns in stick_slip, without UNCONSTRAINED and INITIAL_IMPULSE; ``free`` (n,) is the unconstrained velocity
-    and ``prior_impulse`` (n,) the impulse that it includes.
+    ``matrix`` A (n, n) is positive definite, with both triangles; ``directions`` is E (K, n). ``rows`` (K, ROW_SIZE)
+    has the columns of stick_slip. The caller fills BOUND_FORWARD, BOUND_BACKWARD, LOWER and UPPER; UNCONSTRAINED and
+    INITIAL_IMPULSE are not used. ``free`` (n,) is the unconstrained velocity and ``prior_impulse`` (n,) the impulse of
+    friction and limits that it includes, Nm s or N s.
     """
     n, count = v.shape[0], modes.shape[0]
     step = np.empty(n)
@@ -273,9 +278,10 @@ def _residual(matrix: Array, directions: Array, rows: Array, free: Array, prior_
 def set_up_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
     """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n).
 
-    The force is the row FORCE of ``buffers.vectors``, see step_stages.subtract_smooth_friction. B is the slope of
-    smooth friction, ``dt`` the step (s), and ``wrenches`` are as for kernels/newton_euler. ``motion`` (2 + n, n) at
-    ``q``, ``v`` (n,).
+    The force is the row FORCE of ``buffers.vectors``: motor torque plus Coulomb torque of slipping rows, less smooth
+    friction. The bias torque is that of velocity, gravity and ``wrenches`` at ``q``, ``v`` (n,). M is the mass matrix,
+    B the slope of smooth friction and ``dt`` (s) the step. ``motion`` has shape (2 + n, n). ``wrenches`` (bodies, 6),
+    or (0, 6) for none, are external forces (N) and moments (Nm) at the origin and in the axes of each body's frame.
     """
     joints, n = arm.joints, v.shape[0]
     matrix, load = motion[2:], motion[1]
@@ -304,7 +310,8 @@ def _fixed_mode_motion(
 def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
     """Return the exact new positions (K,) of rows that stick, are at a limit or would pass one; NaN for the others.
 
-    ``state`` is the state before the step; ``buffers`` have the new positions, modes and bounds.
+    Positions are E_k q, rad or m. A row that sticks has a target only if it was at rest before the step. ``state`` is
+    the state before the step; ``buffers`` have the new positions, modes and bounds.
     """
     directions, position = joints.directions, buffers.vectors[POSITION]
     targets = np.empty(directions.shape[0])
@@ -354,5 +361,8 @@ solve_friction.register(Coupled, _solve)
 
 @kernel
 def coupled_step(*arrays: Any) -> int:
-    """Run ``integrators.plant_step`` for an arm with coupled joints; ``arrays`` are its arguments after ``kind``."""
+    """Take steps of an arm with coupled joints, and return the status: OK or an error constant of arrays.
+
+    ``arrays`` are the arguments of ``integrators.plant_step`` after ``kind``, in their order.
+    """
     return plant_step(Coupled(), *arrays)

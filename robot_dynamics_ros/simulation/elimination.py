@@ -1,7 +1,8 @@
 """Linear equality constraints E_k v = b_k, solved by Gauss-Jordan elimination.
 
-Elimination expresses pivot coordinates by the others, v_p = b' - F v_f, and detects linearly dependent rows. A row
-that is a single coordinate is satisfied exactly, a combination of coordinates up to rounding.
+E_k is row k of a matrix of directions (K, n), one row for each constraint row; v has n coordinates. Elimination
+expresses pivot coordinates v_p by the others v_f, v_p = b' - F v_f, and detects linearly dependent rows. A row that is
+a single coordinate is satisfied exactly, a combination of coordinates up to rounding.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ DEPENDENCE_TOLERANCE = 1e-11
 
 
 class Equations(NamedTuple):
-    """Reduced row echelon form of the constraints: table[i] v = targets[i] for the first ``rank`` rows.
+    """Reduced row echelon form of the constraints: table[i] v = targets[i] for i from 0 to ``rank`` - 1.
+
+    Rows from ``rank`` on are 0. Original rows are those of the matrix that was reduced.
 
     Attributes
     ----------
@@ -30,11 +33,11 @@ class Equations(NamedTuple):
     targets
         (n,): right-hand sides.
     mixture
-        (n, n): coefficients of row i as a combination of the original rows ``members``.
+        (n, n): table[i] is the sum over m of mixture[i, m] times the original row with index members[m].
     pivots
         (n,): pivot column of each row; -1 from ``rank`` on.
     members
-        (n,): indices of the original rows that are independent; -1 from ``rank`` on.
+        (n,): indices of the original rows that are independent, ascending; -1 from ``rank`` on.
     rank
         Number of independent rows.
     """
@@ -65,9 +68,10 @@ def contains(numbers: IntArray, count: int, number: int) -> bool:
 
 @allocating_kernel
 def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
-    """Reduce the equations E_k v = targets[k] of the ``chosen`` rows; rows that depend on earlier ones are skipped.
+    """Reduce the equations E_k v = targets[k] of the ``chosen`` rows to new arrays.
 
-    E is ``directions`` (rows, n), ``chosen`` (bool) and ``targets`` are (rows,).
+    E is ``directions`` (rows, n). ``chosen`` (rows,) is True for rows to use, ``targets`` (rows,) are the right-hand
+    sides. Rows that depend linearly on earlier chosen rows are skipped, also if their targets contradict.
     """
     rows, n = directions.shape
     table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
@@ -108,7 +112,7 @@ def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> E
 
 @kernel
 def satisfy(equations: Equations, vector: Array) -> None:
-    """Change the pivots of ``vector`` (n,) so that it satisfies the equations, which are from ``eliminate``."""
+    """Change the pivot coordinates of ``vector`` (n,) so that it satisfies the equations; the others are unchanged."""
     for i in range(equations.rank):
         total = equations.targets[i]
         for j in range(vector.shape[0]):
@@ -132,9 +136,10 @@ def _free_coordinates(equations: Equations) -> IntArray:
 
 @allocating_kernel
 def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
-    """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x in the null space of the equations.
+    """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x over all x with table x = 0.
 
-    ``force`` has shape (n,). Returns -1, or the coordinate at which the factorisation of A, ``matrix`` (n, n), fails.
+    A is ``matrix`` (n, n), symmetric with both triangles; ``force`` has shape (n,). The targets are not used. Returns
+    -1, or the coordinate at which A, reduced to the null space, is not positive definite; ``result`` is then unchanged.
     """
     n, others = force.shape[0], _free_coordinates(equations)
     basis = np.zeros((n, others.shape[0]))
@@ -164,9 +169,9 @@ def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, re
 
 @kernel
 def multiplier(equations: Equations, pull: Array, i: int) -> float:
-    """Return lambda_w of the member with index ``i``, the solution of E_w^T lambda_w = ``pull`` (n,).
+    """Return element ``i`` of the multipliers lambda (rank,) that solve sum_m lambda_m E_members[m] = ``pull`` (n,).
 
-    w are the rows of ``equations``.
+    ``i`` is a position in ``equations.members``, from 0 to rank - 1, not the index of an original row.
     """
     total = 0.0
     for row in range(equations.rank):
@@ -176,10 +181,14 @@ def multiplier(equations: Equations, pull: Array, i: int) -> float:
 
 @allocating_kernel
 def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -> int:
-    """Replace the load in ``motion[1]`` by the reaction of the rows at rest; write the acceleration to ``motion[0]``.
+    """Solve A a = load + reaction for the acceleration a (n,) at which the rows at rest do not accelerate, E_k a = 0.
 
-    ``matrix`` A (n, n) and ``directions`` E (K, n) as in coupled, ``rows`` (K, ROW_SIZE) with the column AT_REST, and
-    ``motion`` (2 or more, n). Returns -1, or the coordinate at which the factorisation of A fails.
+    ``motion`` (2 or more, n) is changed: row 1 has the load (n,), the applied less the bias torque, and receives the
+    reaction (n,); row 0 receives a. Units are rad/s^2 or m/s^2, and Nm or N. ``matrix`` A (n, n) is the mass matrix,
+    with both triangles, to which an implicit integrator adds the step times the slope of viscous friction.
+    ``directions`` is E (K, n). A row k is at rest if the column AT_REST (stick_slip) of ``rows`` (K, ROW_SIZE) is 1.
+    Returns -1, or the coordinate at which A, reduced to the moving directions, is not positive definite; ``motion`` is
+    then no solution.
     """
     equations = eliminate(directions, rows[:, AT_REST] > 0.0, np.zeros(rows.shape[0]))
     failed = minimise_in_null_space(equations, matrix, motion[1], motion[0])
@@ -192,8 +201,9 @@ def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -
 
 @allocating_kernel
 def project_position(directions: Array, targets: Array, position: Array) -> None:
-    """Change ``position`` (n,) so that E_k position = targets[k] up to rounding; rows with target NaN are free.
+    """Change ``position`` (n,) so that E_k position = targets[k] up to rounding.
 
-    E is ``directions`` (K, n), ``targets`` is (K,), rad or m.
+    E is ``directions`` (K, n), ``targets`` is (K,), rad or m; rows with target NaN are not constrained. Only the pivot
+    coordinates of the elimination change. Rows that depend linearly on earlier ones are skipped.
     """
     satisfy(eliminate(directions, ~np.isnan(targets), targets), position)

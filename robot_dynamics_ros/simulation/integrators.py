@@ -1,12 +1,16 @@
 """Integrators of a robot with friction, rk4 and semi_implicit, compiled as one function.
 
-Both first compute the unconstrained motion, with the friction modes fixed, then solve for friction and limits.
+Both first compute the unconstrained motion q_free, v_free, with the friction modes fixed (stick, slip, at limit), then
+solve for friction and limits. The new state is q+, v+. M is the mass matrix. A is M for rk4, and M + dt B for
+semi_implicit, with the slope B of smooth friction (viscous and sigmoid).
 
 Arguments: ``arm``, ``state``, ``batch`` and ``buffers`` are the tuples Arm, State, BatchState and Buffers of arrays;
-states are updated in place. ``integrator`` is RK4 or SEMI_IMPLICIT, ``dt`` the step size (s), and ``tau`` (n,) the
-motor torque (Nm or N). ``wrenches`` (bodies, 6) or (0, 6) are external forces and moments, as for kernels/newton_euler.
-A status is OK or an error constant of arrays; an Outcome is (status, failing coordinate or loop or -1, linear systems
-solved, residual of the friction problem).
+states are updated in place, but not by a step that fails. ``kind`` is ``arm.kind``. ``integrator`` is RK4 or
+SEMI_IMPLICIT, ``dt`` the step size (s), and ``tau`` (n,) the motor torque (Nm or N). ``wrenches`` (bodies, 6), or (0,
+6) for none, are external forces (N) and moments (Nm) at the origin and in the axes of each body's frame. A status is OK
+or an error constant of arrays (NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, LOOP_OPEN). An Outcome is (status, index
+of the failing coordinate or, for LOOP_OPEN, loop, else -1, linear systems solved, residual of the friction problem in
+rad/s or m/s).
 """
 
 from __future__ import annotations
@@ -65,8 +69,9 @@ def unconstrained_motion(
 ) -> tuple[int, int]:
     """Write acceleration, reaction and A of the unconstrained motion at ``q``, ``v`` (n,) to ``motion`` (2 + n, n).
 
-    Smooth friction is implicit over ``dt`` (s), or explicit if it is 0. ``buffers`` were filled by
-    step_stages.set_up_problem. Returns status and failing coordinate or -1.
+    Row 0 is the acceleration, row 1 the reaction (Nm or N) of the coordinates at rest, and the others are A. Smooth
+    friction is implicit over ``dt`` (s), or explicit if ``dt`` is 0. ``buffers`` were filled by
+    step_stages.set_up_problem. Returns the status, and the index of the failing coordinate or -1.
     """
     subtract_smooth_friction(arm.joints, dt, v, buffers)
     return check_motion(q, motion, fixed_mode_motion(arm.kind, arm, dt, q, v, wrenches, buffers, motion))
@@ -76,7 +81,7 @@ def unconstrained_motion(
 def finish(arm: Arm, dt: float, half: float, state: State, buffers: Buffers) -> Outcome:
     """Solve for friction and limits, then update the state: q+ = q_free + half (v+ - v_free), with ``half`` in s.
 
-    The unconstrained motion q_free, v_free is in ``buffers``.
+    ``state`` is that before the step. ``buffers`` have the unconstrained motion, and A in ``motion[2:]``.
     """
     raise_bounds_at_reversal(arm.joints, dt, state, buffers)
     solves, error = solve_friction(arm.kind, arm.joints, half, state, buffers)
@@ -87,8 +92,8 @@ def finish(arm: Arm, dt: float, half: float, state: State, buffers: Buffers) -> 
 def rk4_step(arm: Arm, dt: float, tau: Array, wrenches: Array, state: State, buffers: Buffers) -> Outcome:
     """Take a classical Runge-Kutta step of ``dt`` seconds under the torque ``tau`` (n,), with A = M(q).
 
-    Fourth order if no joint breaks away or stops; otherwise q+ = q_free + dt/2 (v+ - v_free). Fails with TOO_STIFF if
-    smooth friction makes it unstable.
+    Fourth order if no joint breaks away or stops; otherwise q+ = q_free + dt/2 (v+ - v_free). Smooth friction is
+    explicit. Fails with status TOO_STIFF if it makes the step unstable.
     """
     q, v, vectors = state.position, state.velocity, buffers.vectors
     position, velocity = vectors[POSITION], vectors[VELOCITY]
@@ -135,7 +140,7 @@ def step(
 ) -> Outcome:
     """Take one step of ``dt`` (s) under the torque ``tau`` (n,) and the wrenches on the bodies.
 
-    ``kind`` is ``arm.kind``, whose class selects the overload: arms with loops have another one.
+    The class of ``kind`` selects the overload: arms with loops have another one.
     """
     if integrator == RK4:
         return rk4_step(arm, dt, tau, wrenches, state, buffers)
@@ -148,7 +153,8 @@ def take_steps(
 ) -> tuple[int, int, int, int, float]:
     """Take ``count`` steps under the constant torque ``tau`` (n,); stop at the first that fails.
 
-    Returns status, failing coordinate or loop or -1, steps taken, linear systems solved and largest residual.
+    Returns the status of the last step, the index of the failing coordinate or loop or -1, the number of completed
+    steps, the linear systems solved in all steps, and the largest residual (rad/s or m/s).
     """
     total, worst = 0, 0.0
     for k in range(count):
@@ -176,28 +182,32 @@ def plant_step(
     wrenches: Array,
     report: Array,
 ) -> int:
-    """Run ``take_steps`` for one arm in flat arrays, as one compiled call from Python.
+    """Take steps of one arm, given in flat arrays, until one fails; for calls from Python.
 
     Parameters
     ----------
-    kind, structure, numbers, rows
-        Kind of the arm, ``Arm.structure``, ``Arm.numbers`` and ``Joints.rows`` of arrays.
+    kind, structure, numbers
+        Fields of arrays.Arm.
+    rows
+        (moving joints,): constraint row of each joint, field of arrays.Joints.
     constants
         Other constants, from arrays.flatten.
     settings
         (2,): integrator and step size (s).
     state
-        (4 n + 3 loops,): position, velocity, effort, impulse; updated.
+        (4 n + 3 loops,): position, velocity, effort (motor torque in the last step), impulse of friction and limits
+        (n,) and of the loops; updated.
     modes
-        (K,): friction modes; updated.
+        (K,): friction modes of the K constraint rows, constants of stick_slip; updated.
     scratch, next_modes
-        Buffers, from arrays.make_scratch, and (K,).
+        Scratch from arrays.make_scratch, and scratch (K,).
     tau
         (n,): torque, clamped to the effort limits here.
     wrenches
         (bodies, 6), or (0, 6) for none.
     report
-        (REPORT,): number of steps in COUNT; receives the results in STATUS to RESIDUAL, see arrays.
+        (REPORT,), at the indices that arrays names: COUNT, the number of steps, is read. STATUS, JOINT (failing
+        coordinate or loop, or -1), STEPS (completed), SOLVES (linear systems) and RESIDUAL (largest) are written.
 
     Returns
     -------
@@ -241,10 +251,10 @@ def advance_each(
     outcomes: IntArray,
     buffers: Buffers,
 ) -> None:
-    """Run ``take_steps`` of ``count`` steps for each arm of a batch under ``tau`` (N, n).
+    """Take ``count`` steps of each of the N arms of a batch under ``tau`` (N, n), up to the first step that fails.
 
-    ``arm`` has their common data; ``wrenches`` act on each arm. Writes status, failing coordinate and accumulated steps
-    to ``outcomes`` (N, 3); skips arms whose status is not OK.
+    ``arm`` has their common data; ``wrenches`` act on each arm. ``outcomes`` (N, 3) is updated: status, index of the
+    failing coordinate or loop or -1, and completed steps, which are added. Arms whose status is not OK are skipped.
     """
     for i in range(tau.shape[0]):
         if outcomes[i, 0] == OK:
@@ -267,10 +277,12 @@ def advance_together(
     buffers: Buffers,
     block: separable.Block,
 ) -> None:
-    """Run ``advance_each`` by semi_implicit for customised arms, with the unconstrained motions of LANES arms by SIMD.
+    """Take ``count`` semi_implicit steps of each of the N arms of a batch, with unconstrained motions by SIMD.
 
-    ``block`` is scratch from separable.make_block. An arm of which a joint breaks away, stops or reaches a limit takes
-    its step separately.
+    ``arm`` has the common data of the arms, whose kind has generated code (module steps). ``tau`` (N, n) are the
+    torques. ``outcomes`` (N, 3) is updated: status, index of the failing coordinate or -1, and completed steps, which
+    are added. Arms whose status is not OK are skipped. ``wrenches`` must be empty (0, 6). ``block`` is scratch from
+    separable.make_block. An arm of which a joint breaks away, stops or reaches a limit takes its step separately.
     """
     for first in range(0, tau.shape[0], separable.LANES):
         after = min(first + separable.LANES, tau.shape[0])

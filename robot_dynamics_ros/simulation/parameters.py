@@ -165,11 +165,11 @@ _MOST_STEPS = 1e9
 
 
 def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
-    """Return the settings from parameter values, for a plant derived from ``model``.
+    """Return the settings from the values of simulation_node's parameters, for a plant derived from ``model``.
 
-    ``values`` looks up a value by the parameter's name, as parameters.file.read_parameter_file returns it.
-    ``mass_scale``, ``friction_scale`` and the payload change a copy of ``model``. Raises RobotDynamicsError, naming the
-    parameter and the cure, for invalid values.
+    ``values`` is a function that returns the value of the parameter with the given name, such as the result of
+    parameters.file.read_parameter_file. ``mass_scale``, ``friction_scale`` and the payload change a copy of ``model``.
+    Raises RobotDynamicsError, naming the parameter and the cure, for invalid values.
     """
     step_size, publish_rate = STEP_SIZE.read(values), PUBLISH_RATE.read(values)
     effort_delay = EFFORT_DELAY.read(values)

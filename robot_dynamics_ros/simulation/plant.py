@@ -31,7 +31,7 @@ from robot_dynamics_ros.simulation.steps import steps_for
 class BasePlant:
     """Base class of ``Plant`` and ``PlantBatch``; in shapes, ... is () for a plant and (N,) for a batch.
 
-    Properties return copies of the state.
+    n is the number of independent joints, in the order of ``model.joint_names``. Properties return copies of the state.
     """
 
     _arm: Arm
@@ -46,7 +46,7 @@ class BasePlant:
 
     @property
     def model(self) -> RobotModel:
-        """Robot model; of a batch the first one."""
+        """Robot model; of a batch the first plant's."""
         return self._model
 
     @property
@@ -71,31 +71,39 @@ class BasePlant:
 
     @property
     def effort(self) -> Array:
-        """Motor torque (..., n) in the last step, Nm or N: the commanded torque clamped to the effort limits."""
+        """Motor torque (..., n) in the last step, Nm or N: the commanded torque clamped to the effort limits.
+
+        0 before the first step and after steps with the joints locked.
+        """
         return self._effort.copy()
 
     @property
     def loop_forces(self) -> Array:
         """Force (..., loops, 3) that link a of each loop exerts on link b, N, averaged over the last step.
 
-        In the axes of the root link. The component normal to the plane of a planar loop is 0. If stuck joints or
-        further loops make the mechanism statically indeterminate, this is one possible distribution of the load.
+        In the axes of the root link; 0 before the first step. The component normal to the plane of a planar loop is 0.
+        If stuck joints or further loops make the mechanism statically indeterminate, this is one possible distribution
+        of the load.
         """
         impulse = self._state.impulse[..., self._model.n :]
         return impulse.reshape(*impulse.shape[:-1], -1, 3) / self._step_size
 
     @property
     def stuck(self) -> NDArray[np.bool_]:
-        """True for joints (..., n) held at rest by friction, and not by a joint limit."""
+        """True for joints (..., n) held at rest by friction, and not by a joint limit.
+
+        With loops: True for all joints at rest if any joint is stuck, as it may hold them through the loop.
+        """
         return stuck_joints(self._model, self._arm.joints, self._state.velocity, self._state.modes)
 
 
 class Plant(BasePlant):
     """Simulated robot under joint torques, with Coulomb friction, exact sticking and inelastic position limits.
 
-    Its state is time, positions, velocities and friction modes. Equal inputs give bitwise equal results. A joint stops
-    at its position limit without rebound; a joint that starts beyond one is not pushed back. The loop constraints of
-    the dynamics file are enforced.
+    Its state is time, positions, velocities and friction modes (slip, stick or at a limit). Equal inputs give bitwise
+    equal results. A joint stops at its position limit without rebound; a joint that starts beyond one is not pushed
+    back. The loop constraints of the dynamics file are enforced. Each step solves an optimisation problem for the
+    impulses of friction and limits, the friction problem.
 
     Parameters
     ----------
@@ -167,14 +175,14 @@ class Plant(BasePlant):
 
     @property
     def loop_gaps(self) -> Array:
-        """Distance (loops,) between the two points of each loop, m."""
+        """Distance (loops,) between the two points of each loop in the present state, m; empty without loops."""
         return loop_gaps(self._model, self._state.position)
 
     @property
     def solves(self) -> int:
         """Number of linear systems solved for friction and limits in the last call of ``step``.
 
-        0 if no friction mode changed.
+        0 if no friction mode changed, and before the first call.
         """
         return int(self._report[arrays.SOLVES])
 
@@ -182,18 +190,21 @@ class Plant(BasePlant):
     def residual(self) -> float:
         """Largest residual of the friction problem's optimality conditions in the last call of ``step``.
 
-        A velocity, rad/s or m/s; 0 for exact solutions.
+        A velocity, rad/s or m/s; 0 for exact solutions, and before the first call.
         """
         return float(self._report[arrays.RESIDUAL])
 
     def reset(self) -> None:
-        """Restore time 0 and the initial state."""
+        """Restore time 0 and the initial state; the present model is kept."""
         self._state.position[:], self._state.velocity[:] = self._start, self._start_velocity
         self._reset_history()
         self._steps = 0
 
     def brake(self, count: int = 1) -> None:
-        """Advance ``count`` steps with all joints locked; RobotDynamicsError if ``count`` is less than 1."""
+        """Advance time by ``count`` steps with all joints locked: positions stay, velocities and effort become 0.
+
+        Raises RobotDynamicsError if ``count`` is less than 1.
+        """
         checks.check_count(count)
         self._state.velocity[:] = 0.0
         self._reset_history()
@@ -218,7 +229,10 @@ class Plant(BasePlant):
         self._set_model(model)
 
     def warm_up(self) -> None:
-        """Compile the step or load it from the cache, before time counts; the state is unchanged."""
+        """Compile the step or load it from the cache, so that the first ``step`` is not delayed.
+
+        The state is unchanged.
+        """
         self._call_step(np.zeros(self._model.n), 0, self._no_wrenches)
 
     def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
@@ -232,7 +246,7 @@ class Plant(BasePlant):
             Number of steps, at least 1.
         external_wrenches
             Wrench (6,) by link name: force (N) and moment (Nm) that act on the link at the origin of its frame, in
-            the axes of its frame.
+            the axes of its frame, constant in these axes during the steps. None: no wrenches.
 
         Raises
         ------

@@ -1,4 +1,7 @@
-"""Batch of simulated robots, stepped in parallel on all cores."""
+"""Batch of simulated robots, stepped in parallel on all cores.
+
+A plant is a robot model with its state: positions, velocities and friction modes.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,10 @@ from robot_dynamics_ros.simulation.steps import steps_for
 
 
 def models_of(models: RobotModel | Sequence[RobotModel], count: int | None) -> list[RobotModel]:
-    """Return a list with one model per plant: ``models`` itself, or ``count`` times the same.
+    """Return a list with one model per plant: ``models`` if it is a sequence, else ``count`` times that model.
 
-    Raises RobotDynamicsError if ``count`` is missing for one model or differs from the number of models.
+    ``count`` may be None for a sequence. Raises RobotDynamicsError if it is missing for one model or differs from the
+    number of models.
     """
     each = [models] * (count or 0) if isinstance(models, RobotModel) else list(models)
     if not each or count not in (None, len(each)):
@@ -40,9 +44,11 @@ def models_of(models: RobotModel | Sequence[RobotModel], count: int | None) -> l
 
 
 class PlantBatch(BasePlant):
-    """Batch of N independent plants, see ``Plant``; arrays have a leading axis N.
+    """Batch of N independent plants with the friction, limits and loops of ``Plant``; arrays have a leading axis N.
 
-    With customised models and "semi_implicit", unconstrained motions are computed by SIMD instructions.
+    The properties of the base class have the shape (N, n), such as ``position``, ``velocity``, ``effort`` and
+    ``stuck``. ``time`` is common to all plants. With customised models and "semi_implicit", unconstrained motions are
+    computed by SIMD instructions.
 
     Parameters
     ----------
@@ -51,17 +57,23 @@ class PlantBatch(BasePlant):
         ``with_payload``).
     count
         Number N of plants; required with one model.
-    integrator, step_size, velocity_limits
-        As in ``Plant``.
+    integrator
+        "rk4": fourth order. "semi_implicit": first order, faster, stable with any viscous or sigmoid friction.
+    step_size
+        Integration step (s).
     initial_positions, initial_velocities
-        Shape (n,) for all plants or (N, n), rad or m, rad/s or m/s. None as in ``Plant``.
+        Shape (n,) for all plants or (N, n), rad or m, rad/s or m/s. None: position 0 or the position limit nearest to
+        it, velocity 0.
+    velocity_limits
+        True to limit the joint velocities to those of the URDF.
 
     Raises
     ------
     RobotModelError
         If a joint moves no mass.
     RobotDynamicsError
-        As ``Plant``, and if the models differ in more than inertias and friction.
+        For an unknown integrator, a step size that is not positive, a wrong ``count``, initial states of a wrong shape
+        or not finite, open loops, and models that differ in more than inertias and friction.
     """
 
     def __init__(
@@ -103,7 +115,7 @@ class PlantBatch(BasePlant):
         return self._count
 
     def reset(self) -> None:
-        """Restore time 0 and the initial states."""
+        """Restore time 0 and the initial states of all plants."""
         position, velocity = (array.copy() for array in self._start)
         modes: IntArray = np.array(
             [
@@ -119,13 +131,15 @@ class PlantBatch(BasePlant):
     def step(self, tau: ArrayLike, count: int = 1) -> None:
         """Take ``count`` steps under motor torques ``tau`` (N, n), or (n,) for all plants, Nm or N.
 
-        The torques are clamped to the effort limits.
+        The torques are constant, and are clamped to the effort limits.
 
         Raises
         ------
         RobotDynamicsError
-            As ``Plant.step``, naming the plant. A plant whose step fails keeps the state after its last successful
-            step; the others take all their steps.
+            If ``tau`` has a wrong shape or is not finite, or ``count`` is less than 1; the states are then unchanged.
+            Also if the motion of a plant becomes infinite, its mass matrix is singular or a loop cannot be closed. Such
+            a plant keeps the state after its last successful step; the others take all their steps, and ``time``
+            advances by all of them. The message names the first failed plant.
         """
         checks.check_count(count)
         limits, shape = self._model.effort_limits, self._state.position.shape

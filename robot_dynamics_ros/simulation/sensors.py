@@ -1,4 +1,8 @@
-"""Sensor noise, encoder resolution and effort delay between plant and controller."""
+"""Sensor noise, encoder resolution and effort delay between plant and controller.
+
+In shapes, n is the number of joints, N the number of plants of a batch, and ... is () for one plant and (N,) for a
+batch.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,9 @@ from robot_dynamics_ros.model.inertia import real_numbers
 
 
 class EffortDelay:
-    """Delay line for torques. A command acts ``steps`` steps after ``give`` and is held until the next one acts.
+    """Delay line for torques. A command acts ``steps`` plant steps after ``give`` and is held until the next one acts.
+
+    Only ``pieces`` advances the time of the delay line.
 
     Parameters
     ----------
@@ -39,7 +45,7 @@ class EffortDelay:
         self._pending: deque[tuple[int, Array]] = deque()
 
     def give(self, tau: ArrayLike) -> None:
-        """Add a command (..., n), Nm or N; it replaces an earlier one for the same step."""
+        """Add a command (..., n), Nm or N, at the present step; it replaces one given since time last advanced."""
         due = self._now + self._steps
         if self._pending and self._pending[-1][0] == due:
             self._pending.pop()
@@ -48,7 +54,7 @@ class EffortDelay:
     def pieces(self, count: int) -> Iterator[tuple[Array, int]]:
         """Yield the torques (..., n) of the next ``count`` steps, each with the number of steps for which it acts.
 
-        Time advances when a pair is yielded. The torques are not copied.
+        The time of the delay line advances by these steps when the pair is yielded. The torques are not copied.
         """
         end = self._now + count
         while self._now < end:
@@ -104,10 +110,11 @@ class Sensors:
             raise RobotDynamicsError(f"seed: {self.seed!r}. Cure: give a whole number, at least 0")
 
     def start(self, n: int, plants: range | None = None) -> Measurement:
-        """Return the measurement of a robot with ``n`` joints, or of a batch.
+        """Return a new sequence of readings of a robot with ``n`` joints, or of a batch; the noise starts afresh.
 
-        ``plants`` are the indices of a batch's plants. The noise of each plant is an independent random stream that
-        depends on seed and index only; a single robot has the stream of index 0.
+        ``plants`` are the indices of a batch's plants, of which the noise streams are used; None: a single robot, with
+        readings (n,) and the stream of index 0. The noise of each plant is an independent random stream that depends on
+        seed and index only.
 
         Raises RobotDynamicsError if a field has neither 1 nor ``n`` numbers.
         """
@@ -115,7 +122,16 @@ class Sensors:
 
 
 class Measurement:
-    """Sequence of sensor readings of a robot or a batch; created by ``Sensors.start``, which describes the arguments.
+    """Sequence of sensor readings of a robot or a batch; create it by ``Sensors.start``.
+
+    Parameters
+    ----------
+    sensors
+        Sensor model.
+    n
+        Number of joints.
+    plants
+        Indices of the plants of a batch, which select their noise; None: a single robot.
 
     Attributes
     ----------

@@ -2,8 +2,14 @@
 
 For a customised robot, ``steps`` overloads ``fixed_mode_motion`` and ``fixed_mode_motions`` with generated code.
 
+The unconstrained motion q_free, v_free is the one with all friction modes fixed (stick, slip, at limit). The friction
+problem corrects it where a mode changes; q+, v+ is the new state. A (n, n) is the mass matrix M, with semi_implicit
+plus the step size times the slope B of smooth friction (viscous and sigmoid).
+
 Arguments: ``arm``, ``joints``, ``state``, ``batch`` and ``buffers`` are the tuples Arm, Joints, State, BatchState and
-Buffers of arrays. ``kind`` is ``arm.kind``, whose class selects the overload. ``dt`` is the step size (s).
+Buffers of arrays. ``kind`` is ``arm.kind``, whose class selects the overload. ``dt`` is the step size (s). FORCE,
+STIFFNESS and MOVES are rows of ``buffers.vectors``: the applied torque with the friction of the unconstrained motion
+(Nm or N), dt B, and 0 for joints at rest, else 1.
 """
 
 from __future__ import annotations
@@ -65,9 +71,10 @@ def fixed_mode_motion(
 ) -> int:
     """Write acceleration, reaction of the joints at rest, and A = M + dt B to ``motion`` (2 + n, n).
 
-    ``q`` and ``v`` (n,) are the state, B is the slope of smooth friction. ``buffers.vectors`` have been filled by
-    step_stages.subtract_smooth_friction; ``wrenches`` are as for kernels/newton_euler. Returns -1, or the coordinate at
-    which the factorisation of A fails.
+    Row 0 is the acceleration, row 1 the reaction (Nm or N), and the others are A. ``q`` and ``v`` (n,) are the state.
+    ``buffers.vectors`` have been filled by step_stages.subtract_smooth_friction. ``wrenches`` (bodies, 6), or (0, 6)
+    for none, are external forces (N) and moments (Nm) at the origin and in the axes of each body's frame. Returns -1,
+    or the coordinate at which A, reduced to the moving joints, is not positive definite.
     """
     force, stiffness, moves = buffers.vectors[FORCE], buffers.vectors[STIFFNESS], buffers.vectors[MOVES]
     return solve_fixed_mode_motion(
@@ -81,9 +88,10 @@ def fixed_mode_motions(
 ) -> bool:
     """Write acceleration and reaction of many arms without external wrenches to ``motions`` (count, 2, n).
 
-    ``numbers`` (count, elements) are the arms' parameters; the other arguments are (count, n): state, and the rows
-    FORCE, STIFFNESS and MOVES of ``Buffers.vectors``. Returns False if there is no batched implementation, as here;
-    ``motions`` is then undefined.
+    ``numbers`` (count, elements) are the arms' model arrays ``parameters``. The others are (count, n): position ``q``
+    and velocity ``v``, and the rows FORCE, STIFFNESS and MOVES. Returns True if all motions have been computed. False:
+    the mass matrix of an arm is not positive definite, or there is no batched implementation, as here; ``motions`` is
+    then undefined.
     """
     return False
 
@@ -104,7 +112,8 @@ def _set_up_problem(state: State, buffers: Buffers) -> None:
 def motion_unchanged(state: State, buffers: Buffers) -> bool:
     """Return True if the unconstrained motion satisfies the friction and limit conditions without a change of mode.
 
-    ``state`` is that before the step; ``buffers`` have the unconstrained motion, and receive the friction problem.
+    ``state`` is that before the step. ``buffers`` have the unconstrained motion in ``vectors``, and bounds and velocity
+    limits in ``rows``; the rest of ``rows`` and the ``modes`` are written.
     """
     _set_up_problem(state, buffers)
     replace_invalid_modes(buffers.rows, buffers.modes)
@@ -117,7 +126,7 @@ def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers)
 
     q+ = q_free + half (v+ - v_free), with ``half`` in s, clamped to the position limits. The position of a joint that
     remains stuck is unchanged exactly. ``state`` is that before the step, and the unconstrained motion is in
-    ``buffers``. Returns the number of linear systems solved and the residual, a velocity.
+    ``buffers``. Returns the number of linear systems solved and the residual, rad/s or m/s.
     """
     rows, vectors = buffers.rows, buffers.vectors
     _set_up_problem(state, buffers)
@@ -136,7 +145,12 @@ def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers)
 
 @by_class
 def solve_friction(kind: Separable, joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """Solve the friction problem; overloaded for each kind of arm. Arguments and results as for ``solve_separable``."""
+    """Solve the friction problem and write the new position, velocity and impulse to the buffers.
+
+    Overloaded for each kind of arm. q+ = q_free + half (v+ - v_free), with ``half`` in s, within the position limits.
+    ``state`` is that before the step, and the unconstrained motion is in ``buffers``. Returns the number of linear
+    systems solved and the residual, rad/s or m/s.
+    """
     return solve_separable(joints, half, state, buffers)
 
 
@@ -145,20 +159,20 @@ LANES = 16
 
 
 class Block(NamedTuple):
-    """Intermediate results of a block of arms between ``begin_steps`` and ``end_steps``.
+    """Intermediate results of a block of up to LANES arms between ``begin_steps`` and ``end_steps``; K = n.
 
     Attributes
     ----------
     rows
-        (LANES, K, ROW_SIZE): friction problems.
+        (LANES, K, ROW_SIZE): friction problems, with the columns of stick_slip.
     vectors
-        (LANES, VECTORS, n): as in ``Buffers``.
+        (LANES, VECTORS, n): vectors of each arm, with the rows of ``Buffers.vectors``.
     modes
-        (LANES, K).
+        (LANES, K): friction modes.
     force, stiffness, moves
-        (LANES, n): inputs of ``fixed_mode_motions``.
+        (LANES, n): rows FORCE, STIFFNESS and MOVES, the inputs of ``fixed_mode_motions``.
     motions
-        (LANES, 2, n): acceleration and reaction.
+        (LANES, 2, n): unconstrained acceleration (rad/s^2 or m/s^2) and reaction (Nm or N).
     done
         (LANES,): True where the step is complete.
     """
@@ -174,7 +188,7 @@ class Block(NamedTuple):
 
 
 def make_block(n: int, rows: int) -> Block:
-    """Return uninitialised scratch arrays for arms with ``n`` coordinates and ``rows`` constraint rows."""
+    """Return uninitialised scratch arrays for LANES arms with ``n`` coordinates and ``rows`` constraint rows each."""
     return Block(
         np.empty((LANES, rows, ROW_SIZE)),
         np.empty((LANES, VECTORS, n)),
@@ -201,7 +215,8 @@ def begin_steps(
 ) -> None:
     """Write the inputs of ``fixed_mode_motions`` to ``block``, for the arms from ``first`` on, under ``tau`` (arms, n).
 
-    ``joints`` are those that all arms share, except for their friction.
+    ``first`` is the index in ``batch`` of the block's first arm. ``tau`` is the motor torque (Nm or N) of the block's
+    arms, up to LANES. ``joints`` has the limits, which all arms share; the friction is that of ``batch``.
     """
     for k in range(tau.shape[0]):
         own, state = joints_of(joints, batch, first + k), state_of(batch, first + k)
@@ -224,11 +239,12 @@ def end_steps(
     buffers: Buffers,
     block: Block,
 ) -> None:
-    """Update the states of arms whose modes do not change, set their ``done`` flags and count their steps.
+    """Update the states of arms whose modes do not change, set ``block.done`` of all arms, and count the steps.
 
-    ``together`` is the result of ``fixed_mode_motions``, which wrote ``block.motions``. ``outcomes`` (arms, 3) are
-    status, failing coordinate and steps of the arms from ``first`` on. The other arms have to take the step one by one;
-    so do all arms if ``together`` is False.
+    ``together`` is the result of ``fixed_mode_motions``, which wrote ``block.motions``. ``first`` is the index in
+    ``batch`` of the block's first arm. ``outcomes`` (arms, 3) of the block's arms are status, failing coordinate and
+    steps, of which steps are increased by 1. Arms that are not done have to take the step one by one, unless their
+    status is not OK; so do all arms if ``together`` is False. ``joints`` has the limits, which all arms share.
     """
     for k in range(outcomes.shape[0]):
         motion = block.motions[k]

@@ -1,4 +1,8 @@
-"""Closed-loop simulation of a robot and a controller, and its result."""
+"""Closed-loop simulation of a robot and a controller, and its result.
+
+A plant is the simulated robot; it takes integration steps. A control period is a whole number of steps. Times are
+simulated seconds.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,7 @@ class Run:
     Attributes
     ----------
     time
-        (T + 1,), s.
+        (T + 1,), s: simulated time of the plant, which is 0 at the start for ``simulate`` and ``simulate_batch``.
     position, velocity
         (T + 1, n), rad or m, rad/s or m/s: state of the plant at ``time``.
     measured_position, measured_velocity
@@ -48,8 +52,8 @@ class Run:
         (T, n), Nm or N: motor torque in the last step before ``time[k + 1]``, that is the command after delay and
         effort limits. It is constant over the period if the delay is a whole number of periods.
     residual, solves
-        (T,): largest residual of the friction problem in the period, rad/s or m/s, and the number of linear systems
-        solved for it. None for a batch.
+        (T,): largest residual of the optimality conditions of friction and limits in the period, rad/s or m/s, and the
+        number of linear systems solved for them. None for a batch.
     loop_forces
         (T, loops, 3), of a batch (N, T, loops, 3), N: force that link a of each loop exerts on link b, in the axes of
         the root link, averaged over the last step before ``time[k + 1]``. None for a robot without loops.
@@ -76,10 +80,12 @@ class Run:
 class SimulationError(RobotDynamicsError):
     """Error that ended a simulation early.
 
-    Attributes
+    Parameters
     ----------
+    message
+        Text, with the simulated time of the failure.
     run
-        The completed control periods, a ``Run``; its last sample is the state at the end of them.
+        The completed control periods, a ``Run``; its last sample is the state at the end of them. Kept as attribute.
     """
 
     def __init__(self, message: str, run: Run) -> None:
@@ -91,9 +97,9 @@ class SimulationError(RobotDynamicsError):
 
 
 def joined(runs: Sequence[Run], periods: int) -> Run:
-    """Return the first ``periods`` control periods of batches, concatenated along the batch axis.
+    """Return the first ``periods`` control periods of batches, concatenated along the batch axis, as copies.
 
-    With a single run, which may be that of one plant, this cuts it off. The arrays are copies.
+    ``runs`` are one or more with the same times. A single run, which may be that of one plant, is only shortened.
     """
     arrays: dict[str, Any] = {}
     first = runs[0]
@@ -165,7 +171,7 @@ def simulate(
     duration
         Simulated time (s), a whole number T of control periods.
     method
-        Integrator, "rk4" or "semi_implicit", see ``Plant``.
+        Integrator. "rk4": fourth order. "semi_implicit": first order, faster, stable with any viscous friction.
     step_size
         Integration step (s).
     control_period
@@ -173,7 +179,7 @@ def simulate(
     initial_positions, initial_velocities
         Shape (n,), rad or m, rad/s or m/s. None: position 0 or the position limit nearest to it, velocity 0.
     velocity_limits
-        True to enforce the velocity limits, see ``Plant``.
+        True to limit the joint velocities to those of the URDF.
     sensors
         Sensor model. Default: exact measurements.
     effort_delay
@@ -189,8 +195,10 @@ def simulate(
     SimulationError
         If a step fails or the controller's torque is not n finite numbers; the message states the time, and ``run``
         has the completed periods. Other exceptions of the controller are not caught.
+    RobotModelError
+        If a joint moves no mass.
     RobotDynamicsError
-        For invalid arguments, as ``Plant``.
+        For times that are not whole numbers of steps or periods, and for other invalid arguments, with their names.
     """
     plant = Plant(model, method, step_size, initial_positions, initial_velocities, velocity_limits)
     schedule = schedule_of(duration, step_size, control_period, effort_delay)
@@ -198,10 +206,11 @@ def simulate(
 
 
 def schedule_of(duration: float, step_size: float, control_period: float | None, effort_delay: float) -> Schedule:
-    """Return the times (s) ``duration``, ``control_period`` and ``effort_delay`` in steps of ``step_size`` (s).
+    """Return the timing in steps of ``step_size`` (s), from three times in s.
 
-    None as control period is one step. Raises RobotDynamicsError if one is not a whole number of steps, or the duration
-    not one of control periods.
+    None as ``control_period`` is one step. ``effort_delay``, at least 0, is the time from a command to its effect.
+    Raises RobotDynamicsError unless the duration is one or more whole control periods, the period one or more whole
+    steps, and the delay a whole number of steps.
     """
     period = step_size if control_period is None else control_period
     return Schedule(
@@ -218,20 +227,34 @@ def run_plant(
     measurement: Measurement,
     progress: bool = True,
 ) -> Run:
-    """Simulate a plant or a batch, from its present state, under a controller; result and errors as for ``simulate``.
+    """Simulate a plant or a batch of N plants, from its present state, under a controller.
 
     Parameters
     ----------
     plant
         Plant or batch, which is advanced.
     controller
-        As for ``simulate``; for a batch as for ``simulate_batch``.
+        Function ``controller(t, q, qd)`` that returns the torque (n,), or (N, n) of a batch, Nm or N, for the plant's
+        time (s) and the measured positions (rad or m) and velocities, (n,) or (N, n). Called once per control period.
+        Alternatively an array (T, n), or (N, T, n), of torques for the T periods.
     schedule
         Numbers of periods and steps.
     measurement
         Sensors that the controller reads, from ``Sensors.start``.
     progress
         True to show a progress bar in a terminal.
+
+    Returns
+    -------
+    Run
+        Motion, measurements and torques; the first sample is the present state.
+
+    Raises
+    ------
+    SimulationError
+        If a step fails or a torque is not finite or has a wrong shape; ``run`` has the completed periods.
+    RobotDynamicsError
+        For an array of torques of a wrong shape.
     """
     periods, steps, delay = schedule
     shape = plant.position.shape

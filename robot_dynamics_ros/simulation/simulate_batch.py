@@ -1,4 +1,8 @@
-"""Simulation of a batch of robots under one controller, e.g. for Monte Carlo studies."""
+"""Simulation of a batch of robots under one controller, e.g. for Monte Carlo studies.
+
+A plant is one simulated robot of the batch. A control period is a whole number of integration steps. Times are
+simulated seconds from the start.
+"""
 
 from __future__ import annotations
 
@@ -60,17 +64,28 @@ def simulate_batch(
         One model for all ``count`` plants, or N models that differ in inertias and friction only (``scaled``,
         ``with_payload``).
     controller
-        Function ``controller(t, q, qd)`` that returns the torques (N, n), or (n,) for all plants, Nm or N, for the
-        measured positions and velocities (N, n). It is called once per control period. Alternatively an array (T, n)
-        or (N, T, n) of torques.
-    duration, step_size, control_period, velocity_limits, sensors, effort_delay
-        As in ``simulate``.
+        Function ``controller(t, q, qd)`` that returns the torques (N, n), or (n,) for all plants, Nm or N, for the time
+        t (s) and the measured positions (rad or m) and velocities, both (N, n). It is called once per control period.
+        Alternatively an array (T, n) or (N, T, n) of torques. A torque is held until the next one.
+    duration
+        Simulated time (s), a whole number T of control periods.
     count
         Number N of plants; required with one model.
     method
-        "rk4" or "semi_implicit".
+        "rk4": fourth order. "semi_implicit": first order, faster, stable with any viscous friction.
+    step_size
+        Integration step (s).
+    control_period
+        Time between calls of the controller (s), a whole number of steps. None: one step.
     initial_positions, initial_velocities
-        Shape (n,) for all plants, or (N, n). None as in ``simulate``.
+        Shape (n,) for all plants, or (N, n), rad or m, rad/s or m/s. None: position 0 or the position limit nearest to
+        it, velocity 0.
+    velocity_limits
+        True to limit the joint velocities to those of the URDF.
+    sensors
+        Sensor model, common to all plants. Default: exact measurements.
+    effort_delay
+        Time from a command to its effect (s), a whole number of steps. The torque is 0 before the first command acts.
     executor
         None: run in this process on all cores. A ``concurrent.futures.Executor``: split the batch into tasks for
         processes or machines (``dask.distributed``: ``client.get_executor()``). Each task has a copy of the controller,
@@ -85,9 +100,12 @@ def simulate_batch(
     Raises
     ------
     SimulationError
-        If a step of any plant fails, as ``simulate``; ``run`` has the periods that all plants completed.
+        If a step of any plant fails or a torque is not finite; ``run`` has the periods that all plants completed. Other
+        exceptions of the controller are not caught.
+    RobotModelError
+        If a joint moves no mass.
     RobotDynamicsError
-        For invalid arguments.
+        For invalid arguments, with their names.
     """
     check_integrator(method)
     each = models_of(models, count)

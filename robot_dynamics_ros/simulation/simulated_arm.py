@@ -1,4 +1,9 @@
-"""Plant with sensors, effort delay, brakes and command timeout, advanced by one publishing period at a time."""
+"""Plant with sensors, effort delay, brakes and command timeout, advanced by one publishing period at a time.
+
+The plant is the simulated robot, which takes integration steps. A period is the simulated time between two joint_states
+messages, a whole number of steps. n is the number of joints. The friction problem is the optimisation for friction and
+limits in each step.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +28,16 @@ class SimulationSettings:
     ----------
     model
         Model of the plant, after mass_scale, friction_scale and payload.
-    integrator, step_size, velocity_limits
-        As in ``Plant``.
+    integrator
+        "rk4" or "semi_implicit".
+    step_size
+        Integration step, s.
     period_steps
-        Steps between joint_states messages.
+        Steps between joint_states messages, at least 1.
     initial_positions
-        (n,), rad or m; empty: as ``Plant`` chooses them.
+        (n,), rad or m; empty: 0 or the position limit nearest to it.
+    velocity_limits
+        True to limit the joint velocities to those of the URDF.
     delay_steps
         Steps from a command to its effect.
     real_time_factor
@@ -36,7 +45,7 @@ class SimulationSettings:
     command_timeout
         Simulated seconds after the last command until ``on_command_timeout``; infinite: never.
     on_command_timeout
-        "zero" (no effort) or "hold" (brakes on).
+        Reaction to the timeout: "zero" (no effort) or "hold" (brakes on).
     sensors
         Sensor model.
     """
@@ -63,27 +72,32 @@ class SimulatedArm:
     """Simulated arm with sensors, brakes and a command timeout; independent of ROS and clocks.
 
     The brakes lock all joints until the first command acts. ``command_timeout`` simulated seconds after the last
-    command the effort is 0 or the brakes lock again, by ``on_command_timeout``. After a failed step the simulation
-    stops until ``reset``; the measured state is then that of the last completed period.
+    command the effort is 0 or the brakes lock again, by ``on_command_timeout`` of the settings. Time advances only by
+    ``advance``. If a step fails, ``failure`` is set and the measured state remains that of the last completed period;
+    the caller must not advance further until ``reset``.
 
     Attributes
     ----------
     periods
         Number of periods since the start or the last reset, including those with brakes on.
     position, velocity, effort
-        Measured position (rad or m) and velocity, and the last motor torque (Nm or N), all (n,).
+        Measured position (rad or m) and velocity (rad/s or m/s) at the end of the last completed period, and the motor
+        torque (Nm or N) in its last step, all (n,).
     failure
-        Reason for which the last step failed, or "".
+        Message of the step that failed, or "" if none has failed since the start or the last reset.
     braked
-        True if the brakes were on at the end of the last period.
+        True if the brakes were on in the last step.
     timed_out
-        True if the last command is older than ``command_timeout``.
+        True from ``command_timeout`` after the last command to the next command; False before the first command.
     steps, solves, residual
         Steps taken, linear systems solved and largest residual of the friction problem since ``reset_counts``.
     """
 
     def __init__(self, settings: SimulationSettings) -> None:
-        """Create the plant in its initial state; raises as ``Plant``."""
+        """Create the plant in its initial state, with brakes on.
+
+        Raises RobotModelError if a joint moves no mass, and RobotDynamicsError for invalid settings.
+        """
         self._settings = settings
         self._brakes = np.full(settings.model.n, math.nan)  # in the delay line, NaN means brakes on
         self._none = np.zeros(settings.model.n)
@@ -99,12 +113,12 @@ class SimulatedArm:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Joint names, in the order of all vectors."""
+        """Names (n,) of the independent joints, in the order of all vectors."""
         return self._settings.model.joint_names
 
     @property
     def command_age(self) -> float:
-        """Simulated seconds since the last command; infinite before the first."""
+        """Simulated seconds since the last ``command``, without the delay; infinite before the first."""
         return math.inf if self._age is None else self._age * self._settings.step_size
 
     @property
@@ -114,10 +128,10 @@ class SimulatedArm:
 
     @property
     def loops(self) -> dict[str, object]:
-        """Diagnostic values of the loops, by their texts in /diagnostics.
+        """Diagnostic values of the loops, by their keys in /diagnostics; empty without loops.
 
-        For each loop the force (3,) of link a on link b, averaged over the last step, in root axes (N), and the gap
-        (m).
+        For each loop the force (3,) of link a on link b, averaged over the last step, in root axes (N), and the
+        distance of its two points (m).
         """
         values: dict[str, object] = {}
         measured = zip(self._settings.model.loops, self._plant.loop_forces, self._plant.loop_gaps, strict=True)
@@ -127,11 +141,14 @@ class SimulatedArm:
         return values
 
     def warm_up(self) -> None:
-        """Compile the step or load it from the cache; the state is unchanged."""
+        """Compile the step or load it from the cache, so that the first period is not delayed; keep the state."""
         self._plant.warm_up()
 
     def reset(self) -> None:
-        """Restore the initial state: brakes on, no command, no wrench, and the noise from its beginning."""
+        """Restore the initial state: brakes on, no command, no wrench, no failure, the noise from its beginning.
+
+        The present settings are kept, and so are the counts ``steps``, ``solves`` and ``residual``.
+        """
         settings = self._settings
         self._plant.reset()
         self._sensors = settings.sensors.start(settings.model.n)
@@ -145,9 +162,11 @@ class SimulatedArm:
         self._measure()
 
     def tune(self, settings: SimulationSettings) -> None:
-        """Apply settings that may change at run time: model, sensors, pace and command timeout.
+        """Apply settings that may change at run time; the state is kept.
 
-        The others must be unchanged. Raises RobotDynamicsError for invalid ones, which change nothing.
+        These are model, sensors, real_time_factor, command_timeout and on_command_timeout. All other fields of
+        ``settings`` must equal the present ones; this is not checked. New sensors start their noise from its beginning.
+        Raises RobotDynamicsError, and changes nothing, for a model with other joints, links or placements.
         """
         if settings.model is not self._settings.model:
             self._plant.change_model(settings.model)
@@ -156,7 +175,7 @@ class SimulatedArm:
         self._settings = settings
 
     def command(self, effort: Array) -> None:
-        """Command the ``effort`` (n,), Nm or N, which acts after the delay.
+        """Command the ``effort`` (n,), Nm or N, which acts after the delay until the next command or the timeout.
 
         Raises RobotDynamicsError, naming the joint, for a wrong size or a number that is not finite.
         """
@@ -176,8 +195,8 @@ class SimulatedArm:
     def push(self, link: str, wrench: Sequence[float]) -> None:
         """Set the external wrench (6,) on a link: force (N) and moment (Nm), at the origin of its frame, in its axes.
 
-        It replaces the link's previous wrench; zeros remove it. Raises RobotDynamicsError for an unknown link and for
-        numbers that are not finite.
+        It acts in all later steps, replaces the link's previous wrench, and is removed by zeros or ``reset``. Raises
+        RobotDynamicsError for an unknown link and for numbers that are not finite.
         """
         if link not in self._settings.model.link_names:
             raise RobotDynamicsError(
@@ -192,7 +211,11 @@ class SimulatedArm:
             self._wrenches[link] = numbers
 
     def advance(self) -> None:
-        """Advance one period and measure; if a step fails, set ``failure`` and keep the measured state."""
+        """Advance one period and update the measured state and the other attributes.
+
+        If a step fails, nothing is raised: ``failure`` has the message, and ``periods`` and the measured state are
+        unchanged.
+        """
         steps = self._settings.period_steps
         before = min(steps, self._steps_to_timeout())
         try:

@@ -1,4 +1,9 @@
-"""Status of a simulation, for /diagnostics and the log."""
+"""Status of a simulation, for /diagnostics and the log.
+
+A period is the simulated time between two joint_states messages. The real-time factor is simulated time per time of a
+steady clock. In lockstep, the simulation advances only after a command for its last state. ``Status`` is a tuple of
+level, message, and values by name.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +19,10 @@ _TOO_SLOW = 0.95  # share of the requested pace
 class SimulationMode(str, Enum):
     """Mode of the simulation.
 
-    RUNNING: time runs under commands. FAILED: a step failed; time is stopped until ~/reset. PAUSED: time is stopped.
-    WAITING: in lockstep, the command for the last state has not arrived. TIMED_OUT: the last command is older than
-    command_timeout. BRAKED: time runs, but no command has arrived yet.
+    RUNNING: time runs under commands. FAILED: a step failed; time is stopped until the service ~/reset is called.
+    PAUSED: time is stopped, by the service ~/pause or from the start. WAITING: in lockstep, the command for the last
+    state has not arrived. TIMED_OUT: the last command is older than command_timeout. BRAKED: time runs, but no command
+    has arrived yet.
     """
 
     RUNNING = "running"
@@ -32,18 +38,19 @@ _LEVELS = {SimulationMode.RUNNING: OK, SimulationMode.PAUSED: OK, SimulationMode
 
 @dataclass
 class Counts:
-    """Counters since the start of the node.
+    """Counters since the start of the node, increased by the caller and read by ``SimulationReport``.
 
     Attributes
     ----------
     periods
         Periods simulated.
     commands, refused
-        Accepted commands, and refused commands and wrenches.
+        Number of accepted commands, and of refused commands and wrenches together.
     repeated, strays
-        In lockstep: states published again because no command arrived for them, and commands for other states.
+        In lockstep: number of states published again because no command arrived for them, and of commands for other
+        states than the last.
     skipped
-        Seconds skipped because the simulation was slower than real_time_factor.
+        Seconds of the steady clock that were not simulated, because the simulation was slower than real_time_factor.
     """
 
     periods: int = 0
@@ -57,8 +64,9 @@ class Counts:
 class SimulationReport:
     """Status of a simulation, with its real-time factor since the last report.
 
-    ``why`` is the reason of a mode for the message, or "". ``at`` is the stamp (ns) of the last joint_states, and
-    ``now`` (s) the time by a steady clock.
+    ``mode`` is the present mode, ``why`` the reason for it in the message, or "". ``at`` is the header stamp (ns) of
+    the last joint_states message. ``now`` (s) is the present time by a steady clock of any origin, the same for all
+    calls.
     """
 
     def __init__(self, arm: SimulatedArm, settings: SimulationSettings, counts: Counts, now: float) -> None:
@@ -70,12 +78,16 @@ class SimulationReport:
         self.begin(settings.real_time_factor, now)
 
     def begin(self, factor: float, now: float) -> None:
-        """Start measuring the real-time factor at ``now`` (s); ``factor`` is the requested one."""
+        """Start measuring the real-time factor at ``now`` (s); ``factor`` is the requested one, 0 for no pacing."""
         self._factor = self._measured = factor
         self._since, self._periods = now, self._counts.periods
 
     def regular(self, mode: SimulationMode, why: str, at: int, now: float) -> Status:
-        """Return the status with the real-time factor since the last call, and reset the counters of the arm."""
+        """Return the periodic status, with the real-time factor measured since the last call of this or ``begin``.
+
+        The level is OK for PAUSED and for RUNNING at the requested pace, ERROR for FAILED, else WARN. Resets the arm's
+        counts of steps and solves.
+        """
         periods = self._counts.periods
         self._measured = (periods - self._periods) * self._period / max(now - self._since, 1e-3)
         self._since, self._periods = now, periods
@@ -84,7 +96,10 @@ class SimulationReport:
         return status
 
     def status(self, mode: SimulationMode, why: str, at: int) -> Status:
-        """Return the status: level, message and values for /diagnostics, with the last measured real-time factor."""
+        """Return the status between periodic ones: level, message and values for /diagnostics.
+
+        The real-time factor is that of the last call of ``regular``; nothing is reset.
+        """
         level, message = _LEVELS.get(mode, WARN), f"{mode.value}: {why}" if why else mode.value
         if mode is SimulationMode.RUNNING and self._measured < _TOO_SLOW * self._factor:
             level, message = WARN, f"running, slower than real_time_factor {self._factor:g}"

@@ -1,11 +1,17 @@
 """Stages of a step shared by all kinds of arms: set-up of the friction problem, unconstrained motion, new state.
 
+A constraint row k is a direction E_k (n,) in which friction and limits act, with position E_k q and velocity E_k v, for
+n coordinates. An arm is separable if each joint depends on one coordinate; then E is the identity. The friction mode of
+a row is slipping (forward or backward), stuck, or at a limit.
+
 The unconstrained motion keeps the friction mode of every constraint row. It includes the Coulomb torque of slipping
 rows, smooth friction (viscous and sigmoid) and the reaction of rows at rest. The friction problem then only corrects
 it where a row changes its mode.
 
 Arguments: ``joints``, ``state`` and ``buffers`` are the tuples Joints, State and Buffers of arrays, where the rows of
-``buffers.vectors`` are named. ``state`` is that before the step, ``dt`` the step size (s). A status is a constant of
+``buffers.vectors`` are named, in capitals here. ``state`` is that before the step, ``dt`` the step size (s). ``motion``
+(2 + n, n) has the acceleration in row 0, the reaction of the rows at rest (Nm or N) in row 1, and then A (n, n): the
+mass matrix M, with semi_implicit plus dt times the slope B of smooth friction. A status is OK or an error constant of
 arrays.
 """
 
@@ -61,7 +67,7 @@ _LARGEST_POSITION = 1e100  # rad or m: products in the mass matrix overflow beyo
 
 @kernel
 def row_product(directions: Array, k: int, vector: Array) -> float:
-    """Return E_k times ``vector`` (n,), for E in ``directions`` (K, n).
+    """Return E_k times ``vector`` (n,), for the row with index ``k`` of E in ``directions`` (K, n).
 
     It is vector[k] if ``directions`` is (0, n), as for a separable arm.
     """
@@ -86,9 +92,10 @@ def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Arr
 
 @kernel
 def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
-    """Use the static friction bound in ``buffers.rows`` for rows whose velocity changes sign within the step.
+    """Use the friction bounds of joints at rest, in ``buffers.rows``, for rows whose velocity changes sign in the step.
 
-    ``buffers`` have the unconstrained velocity.
+    The velocities compared are that of ``state`` and the unconstrained one in ``buffers``. The bounds are impulses over
+    ``dt``, Nm s or N s.
     """
     rows, directions, free = buffers.rows, joints.directions, buffers.vectors[UNCONSTRAINED_VELOCITY]
     for k in range(rows.shape[0]):
@@ -106,7 +113,9 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
 def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
     """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers.
 
-    ``tau`` (n,) is the motor torque, Nm or N; with the Coulomb torque it is the row DRIVE of ``buffers.vectors``.
+    ``tau`` (n,) is the motor torque, Nm or N. The columns BOUND_FORWARD to UPPER and AT_REST of ``buffers.rows`` are
+    written, and the rows DRIVE (``tau`` plus Coulomb torque), CONSTRAINT_IMPULSE (Coulomb torque times ``dt``) and, for
+    separable arms, MOVES of ``buffers.vectors``.
     """
     rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
@@ -140,7 +149,8 @@ def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers:
 def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffers) -> None:
     """Write DRIVE less smooth friction at the velocity ``v`` (n,) to FORCE, and dt times its slope to STIFFNESS.
 
-    All three are rows of ``buffers.vectors``. STIFFNESS is 0 if ``dt`` is 0, and for arms that are not separable.
+    All three are rows of ``buffers.vectors``; DRIVE is the motor torque plus the Coulomb torque of slipping rows.
+    STIFFNESS is 0 if ``dt`` is 0, and for arms that are not separable.
     """
     vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
@@ -161,7 +171,9 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
 def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
     """Return the status of the accelerations in ``motion[0]`` at position ``q`` (n,), and the failing coordinate or -1.
 
-    ``failed`` is the coordinate at which the mass matrix was found not to be positive definite, or -1.
+    ``failed`` is the coordinate at which the mass matrix was found not to be positive definite, or -1. The status is
+    NOT_FINITE if a position exceeds 1e100 or a position or acceleration is not finite, NOT_POSITIVE_DEFINITE for
+    ``failed``, else OK.
     """
     for j in range(q.shape[0]):
         if not abs(q[j]) < _LARGEST_POSITION:
@@ -176,7 +188,7 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
 
 @kernel
 def add_reaction_impulse(buffers: Buffers, motion: Array, duration: float) -> None:
-    """Add the impulse of the rows at rest, ``motion[1]`` times ``duration`` (s), to the row CONSTRAINT_IMPULSE."""
+    """Add the reaction of the rows at rest, ``motion[1]``, times ``duration`` (s) to the row CONSTRAINT_IMPULSE."""
     for j in range(motion.shape[1]):
         buffers.vectors[CONSTRAINT_IMPULSE, j] += duration * motion[1, j]
 
@@ -185,7 +197,8 @@ def add_reaction_impulse(buffers: Buffers, motion: Array, duration: float) -> No
 def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
     """Integrate the acceleration ``motion[0]`` over ``dt`` (s) by the semi-implicit Euler method.
 
-    Writes the rows UNCONSTRAINED_POSITION and UNCONSTRAINED_VELOCITY, and adds the reaction's impulse.
+    Starts from ``state``. Writes the rows UNCONSTRAINED_POSITION and UNCONSTRAINED_VELOCITY, and adds the reaction
+    ``motion[1]`` times ``dt`` to the row CONSTRAINT_IMPULSE.
     """
     add_reaction_impulse(buffers, motion, dt)
     vectors = buffers.vectors
@@ -199,7 +212,9 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
     """Return TOO_STIFF and the joint if smooth friction makes rk4 unstable at the velocity ``v`` (n,), else OK and -1.
 
     rk4 is unstable if dt times an eigenvalue of M^-1 B exceeds 2.785. A diagonal element of dt B^1/2 M^-1 B^1/2 above
-    it is sufficient for that, and is checked here. Only for separable arms; others fail with NOT_FINITE.
+    it is sufficient for that, and is checked here, for the joints that are not at rest. M is read from
+    ``buffers.motion``. The joint is the index of its coordinate. Arms that are not separable always get OK; their
+    motion becomes NOT_FINITE instead.
     """
     factor, column, ready = buffers.factor, buffers.vectors[SCRATCH], False
     if joints.directions.shape[0] == 0:
@@ -229,9 +244,10 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
 
 @kernel
 def exact_position(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
-    """Return the exact new position of row ``k`` if it is at a limit or remains stuck, else NaN.
+    """Return the exact new position (rad or m) of row ``k`` if it is at a position limit or remains stuck, else NaN.
 
-    ``rested`` is True if the row was at rest before the step, and ``y`` its position then (rad or m).
+    ``rested`` is True if the velocity of the row was 0 before the step, and ``y`` is its position then (rad or m). At a
+    limit, the result is the limit, or ``y`` if that is beyond it. ``buffers`` have the new modes.
     """
     state, rows, ranges = buffers.modes[k], buffers.rows, joints.ranges
     if state == STUCK and rested:
@@ -248,8 +264,9 @@ def exact_position(joints: Joints, buffers: Buffers, k: int, rested: bool, y: fl
 def update_state(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
     """Copy position, velocity, impulse and modes from the buffers to ``state`` if they are finite.
 
-    ``solves`` and ``error`` (linear systems solved, residual) are passed on in the Outcome. Its status is OK,
-    NOT_FINITE or NOT_POSITIVE_DEFINITE.
+    Otherwise ``state`` is unchanged. The Outcome is the status, the index of the failing coordinate or -1, and the
+    arguments ``solves`` (linear systems solved) and ``error`` (residual, rad/s or m/s). The status is OK, or
+    NOT_POSITIVE_DEFINITE if A is not, or NOT_FINITE.
     """
     vectors = buffers.vectors
     for j in range(vectors.shape[1]):

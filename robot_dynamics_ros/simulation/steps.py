@@ -1,6 +1,7 @@
 """Compiled step functions of a robot: those of its kind of arm, or generated ones for a customised robot.
 
-One function for all kinds of arms would take several times as long to compile.
+One function for all kinds of arms would take several times as long to compile. The kinds are Separable (each joint
+depends on one coordinate), Coupled and Looped of arrays; K is the number of constraint rows, in which friction acts.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ class Steps(NamedTuple):
     arm
         The arm, with the kind that selects its overloads.
     plant_step
-        ``integrators.plant_step`` without its first argument.
+        Step function of one arm: ``integrators.plant_step`` without its first argument, ``kind``.
     advance
-        Function with the arguments of ``steps.advance``.
+        Step function of a batch of such arms, with the arguments of the function ``advance`` of this module.
     """
 
     arm: Arm
@@ -38,7 +39,10 @@ class Steps(NamedTuple):
 
 @kernel
 def separable_step(*arrays: Any) -> int:
-    """Run ``integrators.plant_step`` for a separable arm; ``arrays`` are its arguments after ``kind``."""
+    """Take steps of a separable arm, and return the status: OK or an error constant of arrays.
+
+    ``arrays`` are the arguments of ``integrators.plant_step`` after ``kind``, in their order.
+    """
     return plant_step(Separable(), *arrays)
 
 
@@ -56,10 +60,14 @@ def advance(
     next_modes: IntArray,
     block: Block,
 ) -> None:
-    """Run ``count`` steps of ``dt`` (s) for each arm of a batch by ``integrators.advance_each``.
+    """Take ``count`` steps of ``dt`` (s) of each arm of a batch, up to the first step that fails.
 
-    ``tau`` is (arms, n); ``wrenches`` (bodies, 6) or (0, 6) act on each arm; ``outcomes`` (arms, 3) is as there.
-    ``scratch`` and ``next_modes`` (K,) are the buffers, see arrays.buffers_in. Only customised arms use ``block``.
+    ``arm`` has the common data of the arms, ``batch`` the states, which are updated. ``integrator`` is RK4 or
+    SEMI_IMPLICIT of integrators, ``tau`` (arms, n) the motor torque (Nm or N). ``wrenches`` (bodies, 6), or (0, 6) for
+    none, act on each arm: force (N) and moment (Nm) at the origin and in the axes of each body's frame. ``outcomes``
+    (arms, 3) is updated: status, index of the failing coordinate or loop or -1, and completed steps, which are added;
+    arms whose status is not OK are skipped. ``scratch`` (from arrays.make_scratch) and ``next_modes`` (K,) are scratch,
+    and so is ``block`` (from separable.make_block), which only customised arms use.
     """
     buffers = buffers_in(scratch, next_modes, arm.robot, tau.shape[1])
     advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes, buffers)
@@ -115,7 +123,8 @@ def advance(arm, integrator, dt, count, tau, wrenches, batch, outcomes, scratch,
 def steps_for(model: RobotModel, arm: Arm) -> Steps:
     """Return the step functions for a robot, of which ``arm`` has the arrays (arrays.make_arm).
 
-    Those of a customised separable arm use its generated forward dynamics in steps without external wrenches.
+    Those of a customised separable arm use its generated forward dynamics in steps without external wrenches. The
+    result's ``arm`` then has another kind; pass it to the functions instead of the argument.
     """
     general = Steps(arm, _PLANT_STEPS[type(arm.kind)], advance)
     if not model.kernels.customised or type(arm.kind) is not Separable:

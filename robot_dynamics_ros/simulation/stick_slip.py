@@ -17,9 +17,12 @@ The unconstrained velocity may already contain an initial impulse, that of the l
 the unconstrained velocity is then the solution, without rounding errors.
 
 Arguments: ``joints`` (n, ROW_SIZE) has one row for each joint, or constraint row, with the columns UNCONSTRAINED to
-AT_REST. The caller fills the problem, UNCONSTRAINED to UPPER; the others are results. ``modes`` (n,) are AT_LOWER,
-BACKWARD, STUCK, FORWARD or AT_UPPER. ``matrix`` is A (n, n), positive definite, with both triangles. ``factor`` (n, n)
-and ``change`` (n,) are scratch. Velocities are in rad/s or m/s, impulses in Nm s or N s.
+AT_REST. The caller fills the problem: UNCONSTRAINED (v_free), INITIAL_IMPULSE, BOUND_FORWARD and BOUND_BACKWARD (dt
+tau+, dt tau-), LOWER (at most 0) and UPPER (at least 0). Results are VELOCITY (v), IMPULSE (lambda), NOISE (rounding
+error of lambda) and FRICTIONLESS (1 for joints without friction and limit); AT_REST is not used here. ``modes`` (n,)
+are AT_LOWER (v = lower), BACKWARD (slips, v < 0), STUCK (v = 0), FORWARD (slips, v > 0) or AT_UPPER (v = upper), 0 to
+4. ``j`` is the index of a row. ``matrix`` is A (n, n), positive definite, with both triangles. ``factor`` (n, n) and
+``change`` (n,) are scratch. Velocities are in rad/s or m/s, impulses in Nm s or N s.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ def slip_impulse(joints: Array, j: int, mode: int) -> float:
 
 @kernel
 def target_velocity(joints: Array, j: int, mode: int) -> float:
-    """Return the velocity of joint j (rad/s or m/s) in a mode that is stuck or at a limit."""
+    """Return the velocity of joint j (rad/s or m/s) in a mode: 0, or its LOWER or UPPER velocity if at a limit."""
     if mode == AT_LOWER:
         return float(joints[j, LOWER])
     return float(joints[j, UPPER]) if mode == AT_UPPER else 0.0
@@ -84,7 +87,12 @@ def target_velocity(joints: Array, j: int, mode: int) -> float:
 
 @kernel
 def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
-    """Replace those of ``modes`` (n,) that do not exist in this step, and set FRICTIONLESS."""
+    """Replace those of ``modes`` (n,) that do not exist in this step, and write the column FRICTIONLESS.
+
+    A joint that cannot move backward (LOWER 0) or forward (UPPER 0) has no mode on that side, and is STUCK instead. A
+    joint without friction and limit is never STUCK but FORWARD. A joint without a finite LOWER or UPPER velocity slips
+    instead of being AT_LOWER or AT_UPPER.
+    """
     for j in range(modes.shape[0]):
         state, lower, upper = modes[j], joints[j, LOWER], joints[j, UPPER]
         friction_bound = joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
@@ -192,9 +200,10 @@ def _next_mode(joints: Array, j: int, state: int) -> int:
 
 @kernel
 def modes_unchanged(joints: Array, modes: IntArray) -> bool:
-    """Return True if no friction mode changes; velocity and impulse are then those of the unconstrained motion.
+    """Return True if v_free with the initial impulse satisfies the conditions of ``modes`` (n,) for all joints.
 
-    Writes VELOCITY, IMPULSE and NOISE. Call ``replace_invalid_modes`` first.
+    It is then the solution. Writes VELOCITY, IMPULSE and NOISE, of all joints only if True. Call
+    ``replace_invalid_modes`` first.
     """
     for j in range(modes.shape[0]):
         state, impulse, velocity = modes[j], joints[j, INITIAL_IMPULSE], joints[j, UNCONSTRAINED]
@@ -238,7 +247,7 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
     Nocedal and Wright, Numerical Optimization, algorithm 16.3: a step goes towards the solution of the current modes up
     to the first blocking joint, which is then fixed. At that solution the joint with the largest decrease of the
     objective is released. The objective decreases in each step, so that no set of modes repeats. Writes the solution to
-    ``joints`` and ``modes``.
+    ``joints`` and ``modes``, whose values before the call do not matter.
     """
     n = modes.shape[0]
     modes[:] = STUCK
@@ -299,10 +308,10 @@ def residual(matrix: Array, joints: Array) -> float:
 
 @kernel
 def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
-    """Return the proximal map of ``velocity`` for joint j.
+    """Return the proximal map of ``velocity`` (rad/s or m/s) for the friction and limits of joint j, a velocity.
 
-    This is soft thresholding by ``own`` times its friction bound, then clipping to its velocity limits. ``own`` (1 /
-    inertia) converts an impulse to a velocity.
+    This is soft thresholding by ``own`` times its friction bound, then clipping to its velocity limits. ``own``, an
+    inverse inertia such as 1 / A_jj, converts an impulse to a velocity.
     """
     if velocity > own * joints[j, BOUND_FORWARD]:
         return float(min(velocity - own * joints[j, BOUND_FORWARD], joints[j, UPPER]))
@@ -316,7 +325,7 @@ def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: 
     """Solve the friction problem: write velocity and impulse to ``joints`` and update ``modes``, the initial guess.
 
     The velocity of joints that stick is exactly 0. Returns the number of linear systems solved, 0 if the unconstrained
-    motion is the solution, and the residual of the optimality conditions, a velocity.
+    motion is the solution, and the residual of the optimality conditions, rad/s or m/s; 0 for an exact solution.
     """
     replace_invalid_modes(joints, modes)
     if modes_unchanged(joints, modes):

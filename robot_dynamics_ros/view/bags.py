@@ -22,7 +22,11 @@ _SHOWN = 20  # poses of a recording that the camera must show
 
 
 def bag_labels(bags: Sequence[Path]) -> list[str]:
-    """Return the last part of the paths in which all differ: pd and gravity for pd/bag and gravity/bag."""
+    """Return a label for each bag: its path component at the last level at which all components differ.
+
+    The labels of pd/bag and gravity/bag are pd and gravity. If no level has different components for all bags, the
+    labels are the whole paths. No bags give an empty list.
+    """
     parts = [bag.resolve().parts[::-1] for bag in bags]
     names = zip(*parts, strict=False)
     return list(next((level for level in names if len(set(level)) == len(bags)), map(str, bags)))
@@ -35,12 +39,14 @@ def show_bags(
     address: tuple[str, int] = ("127.0.0.1", 8080),
     topic: str = "/joint_states",
 ) -> None:
-    """Serve bags, each with its label, side by side with one time slider; print the URL, and run until Ctrl-C.
+    """Serve bags side by side with one time slider; print the URL, and block until Ctrl-C.
 
-    ``urdf`` is the path of the model's URDF, ``address`` host and port, or the next free port.
+    ``bags`` has label and path of each, in the order from left to right. Each bag must contain the joints of ``model``
+    on ``topic`` (sensor_msgs/JointState). ``urdf`` is the path of the model's URDF, near which meshes are searched.
+    ``address`` is host and port; if the port is in use, the next free one is taken.
 
-    Raises BagError for a bag that cannot be read, RobotDynamicsError if the extra ``view`` is not installed or the
-    address not available, and KeyboardInterrupt at Ctrl-C.
+    Raises BagError for a bag that cannot be read or lacks joints, RobotDynamicsError if the extra ``view`` is not
+    installed or the address not available, and KeyboardInterrupt at Ctrl-C.
     """
     recordings = [(label, read_motion(bag, topic, model)) for label, bag in bags]
     viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, recordings, address)
@@ -54,9 +60,15 @@ def bag_view(
     recordings: Sequence[tuple[str, tuple[MotionRecording, Sequence[str]]]],
     address: tuple[str, int],
 ) -> tuple[Viewer, Update]:
-    """Serve what ``read_motion`` returned, each with its label, and start playback; other arguments are as in Viewer.
+    """Start a web server with recordings of one robot; return its Viewer and the function to call for playback.
 
-    Several recordings are aligned at the first change of the desired position.
+    The returned function advances playback by its argument, the elapsed real time (s), and displays the state;
+    ``Viewer.serve`` calls it. ``recordings`` has for each robot, from left to right, a label and the result of
+    ``read_motion``: the motion and notes to display. ``description`` is the URDF, ``folder`` the folder in which its
+    meshes are searched, ``address`` host and first port to try.
+
+    Several recordings are aligned at the time at which the desired position of each first changes. Raises
+    RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
     """
     motions = [motion for _, (motion, _) in recordings]
     begin = min(motion.start for motion in motions)

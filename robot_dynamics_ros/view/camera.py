@@ -1,4 +1,8 @@
-"""Camera of the view, its ground, and the places of several robots beside each other."""
+"""Camera of the view, its ground, and the places of several robots beside each other.
+
+Points and offsets are in m and in the axes of the model's root frame, z upwards. The camera looks from the right front,
+and from above, with a vertical field of view of 35 degrees.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,11 @@ _MARGIN = 1.1
 
 
 def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], reach: float) -> Array:
-    """Return corners (m, 3), in the root frame, of the bounding boxes of shapes and arrows at all ``poses`` (n,)."""
+    """Return the corners (m, 3), in the root frame, of the bounding boxes of all shapes at all ``poses``.
+
+    Each of ``poses`` is a joint position (n,), rad or m. The points also include the origin and the ends of the
+    joint-force arrows with the arm at rest, which ``reach`` (m), the largest distance of a link from the root, scales.
+    """
     boxes = []
     for shape in shapes:
         ranges = zip(shape.vertices.min(axis=0), shape.vertices.max(axis=0), strict=True)
@@ -38,7 +46,7 @@ def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], 
 
 
 def viewpoint(points: Array) -> tuple[Array, Array]:
-    """Return position (3,) and target (3,) of a camera for which the points (m, 3) fill the height of the image."""
+    """Return position and look-at point, (3,) each, of a camera whose image the points (m, 3) fill in one direction."""
     backward = _FROM / np.linalg.norm(_FROM)
     right = np.cross((0.0, 0.0, 1.0), backward)
     right /= np.linalg.norm(right)
@@ -53,9 +61,9 @@ def viewpoint(points: Array) -> tuple[Array, Array]:
 
 
 def side_by_side(points: Array, count: int) -> Array:
-    """Return offsets (count, 3), m, at which robots that need the points (m, 3) stand beside each other for the camera.
+    """Return offsets (count, 3), m, that place ``count`` equal robots side by side, from left to right in the image.
 
-    The first offset is zero.
+    The points (m, 3) are those that one robot needs, such as ``corners``. The first offset is zero.
     """
     right = np.cross((0.0, 0.0, 1.0), _FROM)
     right /= np.linalg.norm(right)
@@ -63,7 +71,10 @@ def side_by_side(points: Array, count: int) -> Array:
 
 
 def add_ground(server: ViserServer, size: float, centre: Array) -> None:
-    """Add a square grid of a ``size`` (m) around ``centre`` (3,), with cells of ``GRID_CELL``."""
+    """Add a square horizontal grid with sides of ``size`` (m) and centre ``centre`` (3,) to the scene of ``server``.
+
+    Its cells have a side of ``GRID_CELL`` (m).
+    """
     server.scene.add_grid(
         "/ground",
         size,

@@ -1,4 +1,9 @@
-"""Geometry of the view: torque arrows, visual shapes of the URDF, bars between joints, and boxes of equal inertia."""
+"""Geometry of the view: torque arrows, visual shapes of the URDF, bars between joints, and boxes of equal inertia.
+
+Vertices are in m. ``FACES`` has the triangles of all arrows and rings, as vertex indices (f, 3). A share is a joint
+torque divided by the torque that corresponds to a whole arrow, usually the effort limit; its sign is that of the
+torque. Shares beyond +-1.15 are drawn as +-1.15, and those below 0.004 not at all.
+"""
 
 from __future__ import annotations
 
@@ -37,27 +42,34 @@ _NAMED = 3  # maximum number of files in a note
 
 
 def colour_of_share(share: float) -> Colour:
-    """Return the colour of a torque from its share of the limit: blue at 0, green at +-0.5, red from +-1 on."""
+    """Return the RGB colour (0 to 255) of a share: blue at 0, green at +-0.5, orange at +-0.8, red from +-1 on."""
     channels = zip(*_RAMP_COLOURS, strict=True)
     red, green, blue = (round(float(np.interp(abs(share), _RAMP, channel))) for channel in channels)
     return red, green, blue
 
 
 def turning_arrow(share: float, radius: float, thickness: float) -> Array:
-    """Return vertices (v, 3) of an arrow around the z axis that starts at x; its angle is ``share`` times 300 degrees.
+    """Return vertices (v, 3) of an arc-shaped arrow around the z axis, from the x axis to ``share`` times 300 degrees.
 
-    ``radius`` (m) is the radius of the arc, ``thickness`` (m) that of the shaft. The faces are ``FACES``.
+    ``radius`` (m) is the radius of the arc around the origin, ``thickness`` (m) that of the shaft. A positive share
+    turns counterclockwise about z. The triangles are ``FACES``.
     """
     return _arc(radius, *_profile(share, _WHOLE_TURN, _HEAD_LENGTH * thickness / radius, thickness))
 
 
 def ring(radius: float, thickness: float) -> Array:
-    """Return vertices (v, 3) of a ring around the z axis, with the arguments and faces of ``turning_arrow``."""
+    """Return vertices (v, 3) of a ring around the z axis, with its centre at the origin; the triangles are ``FACES``.
+
+    ``radius`` (m) is the radius of the circle, ``thickness`` (m) that of the tube.
+    """
     return _arc(radius, np.linspace(0.0, 2.0 * np.pi, _RINGS), np.full(_RINGS, thickness))
 
 
 def straight_arrow(share: float, length: float, thickness: float) -> Array:
-    """Return vertices (v, 3) of an arrow along the z axis from the origin, ``share`` times ``length`` (m) long."""
+    """Return vertices (v, 3) of an arrow along the z axis from the origin, ``share`` times ``length`` (m) long.
+
+    ``thickness`` (m) is the radius of the shaft. A negative share points along -z. The triangles are ``FACES``.
+    """
     places, radii = _profile(share, length, _HEAD_LENGTH * thickness, thickness)
     path = np.zeros((_RINGS, 3))
     path[:, 2] = places
@@ -105,7 +117,10 @@ FACES = _faces()
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """Surface of one colour on a link: vertices (v, 3) in the link frame (m), triangles (f, 3) of vertex indices."""
+    """Surface of one colour on a link: vertices (v, 3) in the link frame (m), triangles (f, 3) of vertex indices.
+
+    ``link`` is the name of the link, ``colour`` RGB from 0 to 255.
+    """
 
     link: str
     vertices: Array
@@ -134,11 +149,12 @@ def require_viewer() -> None:
 
 
 def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: float) -> tuple[list[Shape], list[str]]:
-    """Return the visual shapes of a URDF and notes for the user.
+    """Return shapes for the visuals of a URDF, and notes for the user about visuals and meshes that cannot be read.
 
-    Meshes are searched in ``folder``, which contains the URDF, in the folders above it, and in the share folders of
-    AMENT_PREFIX_PATH; nothing is downloaded. Bodies without shapes are drawn as bars between their joints, of a
-    thickness relative to ``reach`` (m, see ``reach_of``).
+    ``text`` is the URDF of ``model``. Meshes are searched in ``folder``, which contains the URDF, in the folders above
+    it, and in the share folders of AMENT_PREFIX_PATH; nothing is downloaded. Bodies without readable visuals are drawn
+    as bars between their joints, of a thickness relative to ``reach`` (m), the largest distance of a link from the
+    root. Invalid visuals cause no error.
     """
     shapes: list[Shape] = []
     notes = []
@@ -264,9 +280,10 @@ def _bars(model: RobotModel, drawn: set[str], reach: float) -> Iterator[Shape]:
 
 
 def inertia_boxes(model: RobotModel) -> list[Shape]:
-    """Return for each body with mass the box of uniform density that has the same mass and inertia.
+    """Return for each moving body with mass the box of uniform density that has the same mass and inertia.
 
-    The sides follow from the principal moments of inertia, a^2 = 6 (I_b + I_c - I_a) / m; a negative a^2 gives 0.
+    With the mass m and the principal moments of inertia I_a, I_b, I_c about the centre of mass, the side along axis a
+    follows from a^2 = 6 (I_b + I_c - I_a) / m; sides are at least 0.1 mm. Each box is in the frame of the body's link.
     """
     import trimesh
 
@@ -283,7 +300,11 @@ def inertia_boxes(model: RobotModel) -> list[Shape]:
 
 
 def body_frames(model: RobotModel) -> Array:
-    """Return poses (bodies, 4, 4) of the kernels' body frames (z along the joint axis) in the link frames."""
+    """Return poses (bodies, 4, 4) of frames with z along the joint axis, in the frames of ``model.moving_links``.
+
+    Bodies have the order of ``moving_links``. Each frame has the origin of its link frame. They are the frames of the
+    dynamics algorithms.
+    """
     poses = np.tile(np.eye(4), (len(model.moving_joints), 1, 1))
     poses[:, :3, :3] = [model.link_frames[link].rotation.T for link in model.moving_links]
     return poses

@@ -1,4 +1,9 @@
-"""Motion to display: states of the scene from a recording or from received messages."""
+"""Motion to display: states of the scene from a recording or from received messages.
+
+Arms have n joints, in the order of ``RobotModel.joint_names``. Positions are in rad or m, velocities and accelerations
+per s and s^2, torques in Nm or N. Times of a recording are in s and count from its first joint states with finite
+positions.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,11 @@ _COMMANDS = "command_states"
 
 @dataclass(frozen=True, eq=False)
 class SceneState:
-    """State of an arm of n joints, in SI units."""
+    """State of an arm of n joints: position ``q``, velocity ``qd``, acceleration ``qdd`` and ``torque``, each (n,).
+
+    ``torque`` is the one to display, NaN if unknown; ``torque_kind`` is a text for its source, such as "measured
+    effort". ``desired`` is the desired position (n,), or None.
+    """
 
     q: Array  # position (n,)
     qd: Array  # velocity (n,)
@@ -38,7 +47,10 @@ class SceneState:
 class LiveArm:
     """Last joint states and commands of n joints, and their derivatives.
 
-    The acceleration, and the velocity if none is published, are differences with a low-pass filter of 50 ms.
+    Two clocks are used. ``now`` is the present time (s) of any clock that never goes back, the same in all calls, such
+    as time.monotonic; age and validity of messages count by it. ``at`` is the header stamp (s) of a message, used for
+    derivatives. The acceleration, and the velocity if none is published, are differences with a low-pass filter of 50
+    ms; they are 0 after the first joint states.
     """
 
     def __init__(self) -> None:
@@ -49,9 +61,10 @@ class LiveArm:
         self._commanded: Array | None = None
 
     def state(self, at: float, now: float, q: Array, qd: Array | None, effort: Array | None) -> None:
-        """Set joint states: stamp and present time (s), position, velocity and effort (n,).
+        """Set joint states with stamp ``at`` (s), received at ``now`` (s): position, velocity and effort, each (n,).
 
-        Positions that are not finite are ignored. A stamp that is not later than the last one resets the derivatives.
+        ``qd`` and ``effort`` are None if not published. Joint states with a position that is not finite are ignored. A
+        stamp that is not later than the last one, or later by a second or more, resets the derivatives to 0.
         """
         if not np.isfinite(q).all():
             return
@@ -63,18 +76,22 @@ class LiveArm:
         self._at, self._received, self._motion, self._effort = at, now, (q, qd, qdd), effort
 
     def command(self, now: float, desired: Array, effort: Array | None) -> None:
-        """Set a command: present time (s), desired position and commanded effort (n,)."""
+        """Set a command received at ``now`` (s): desired position (n,), and commanded effort (n,) or None.
+
+        Commands with a position that is not finite are ignored.
+        """
         if np.isfinite(desired).all():
             self._desired, self._commanded, self._commanded_at = desired, effort, now
 
     def age(self, now: float) -> float:
-        """Return the time (s) since the last joint states; infinity without any."""
+        """Return the time (s) from the reception of the last joint states to ``now``; infinity without any."""
         return now - self._received
 
     def scene_state(self, now: float) -> SceneState | None:
-        """Return the state to display; None before the first joint states.
+        """Return the last state, not extrapolated to ``now`` (s); None before the first joint states.
 
-        The torque is the measured one, else the commanded one, else unknown. Commands older than a second are ignored.
+        The torque is the measured effort, else the commanded one, else NaN. A command received a second or more before
+        ``now`` is ignored: its desired position is then None. Joint states do not expire.
         """
         if self._motion is None:
             return None
@@ -94,13 +111,16 @@ def _low_pass(last: Array, new: Array, passed: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Time series: increasing times (m,), s, and finite rows (m, n)."""
+    """Time series: strictly increasing times (m,), in s, and a finite row (n,) of ``rows`` (m, n) at each; m >= 1."""
 
     time: Array
     rows: Array
 
     def at(self, time: float) -> Array:
-        """Return the row (n,) at a time (s) by linear interpolation; outside the range that of the nearer end."""
+        """Return the row (n,) at ``time`` (s) by linear interpolation.
+
+        Before the first time it is the first row, after the last time the last row.
+        """
         if len(self.time) == 1:
             return np.array(self.rows[0])
         k = int(np.clip(np.searchsorted(self.time, time, side="right") - 1, 0, len(self.time) - 2))
@@ -109,7 +129,10 @@ class Track:
         return row
 
     def rate(self, time: float) -> Array:
-        """Return the mean rate of change (n,) over 50 ms around a time (s), which attenuates noise."""
+        """Return the mean rate of change (n,), per s, over the 50 ms around a time (s), which attenuates noise.
+
+        At the ends only the part of this window inside the time series is used; outside it the rate is 0.
+        """
         before, after = np.clip((time - _HALF_WINDOW, time + _HALF_WINDOW), self.time[0], self.time[-1])
         if after <= before:
             return np.zeros(self.rows.shape[1])
@@ -119,7 +142,12 @@ class Track:
 
 @dataclass(frozen=True, eq=False)
 class MotionRecording:
-    """Recorded motion of a robot."""
+    """Recorded motion of a robot: tracks with rows (m, n) of position, velocity, desired position and torque.
+
+    ``q`` and ``qd`` are measured; ``qd`` and ``desired`` are None if not recorded. ``torque`` is the one to display;
+    None if it must be computed from the motion. ``torque_kind`` is a text for its source: "measured effort", else
+    "commanded effort", else "computed from the motion". All times count from the first measured position.
+    """
 
     q: Track  # measured position
     qd: Track | None  # measured velocity; None if not recorded
@@ -129,19 +157,27 @@ class MotionRecording:
 
     @property
     def duration(self) -> float:
-        """Time (s) from the first joint states to the last."""
+        """Time (s) from the first measured position to the last."""
         return float(self.q.time[-1])
 
     @property
     def start(self) -> float:
-        """Time (s) at which the desired position first changes; 0 if it does not, or is not recorded."""
+        """Time (s), from the first measured position, at which the desired position first changes.
+
+        It is 0 if the desired position does not change, changes earlier, or is not recorded.
+        """
         if self.desired is None:
             return 0.0
         moved = np.flatnonzero((self.desired.rows != self.desired.rows[0]).any(axis=1))
         return max(0.0, float(self.desired.time[moved[0]])) if len(moved) else 0.0
 
     def scene_state(self, model: RobotModel, time: float) -> SceneState:
-        """Return the interpolated state at ``time`` (s) after the first joint states."""
+        """Return the linearly interpolated state at ``time`` (s) after the first measured position.
+
+        Before the first and after the last value of a track that value is held. Derivatives that are not recorded are
+        differences over 50 ms, 0 outside the recording. Without recorded velocity the acceleration is 0. A torque that
+        is not recorded is inverse dynamics plus friction of ``model``.
+        """
         q = self.q.at(time)
         qd = self.q.rate(time) if self.qd is None else self.qd.at(time)
         qdd = np.zeros(model.n) if self.qd is None else self.qd.rate(time)
@@ -156,10 +192,14 @@ class MotionRecording:
 def read_motion(
     path: str | Path, topic: str, model: RobotModel, rename: Mapping[str, str] | None = None
 ) -> tuple[MotionRecording, list[str]]:
-    """Return the motion in a bag from joint states and, if recorded, command_states; and notes for the user.
+    """Return the motion in a bag, and notes for the user, such as why it has no desired positions.
 
-    Times are the stamps if they increase, else the times of reception. Raises BagError if the bag or its joint states
-    cannot be read.
+    The joint states are those of ``topic``. Desired positions and efforts are read from the only other JointState topic
+    named command_states, if there is one. ``rename`` maps joint names, or their prefixes, in the bag to those of
+    ``model``. Times are the header stamps if they increase, else the times of reception.
+
+    Raises BagError if the bag cannot be read, or ``topic`` is missing, lacks joints of the model, or has no finite
+    positions.
     """
     state = read_joint_states(path, [topic], rename)[topic].in_order(model.joint_names)
     command, notes = _commands(Path(path), topic, model, rename)
@@ -214,9 +254,10 @@ def _track(times: NDArray[np.int64], start: int, rows: Array) -> Track | None:
 
 @dataclass
 class Clock:
-    """Time (s) of a recording during playback; at ``duration`` it starts again, or stops without ``repeat``.
+    """Time (s) of a recording during playback, from 0 to ``duration`` (s).
 
-    ``speed`` is the playback rate.
+    At the end playback starts again at 0 if ``repeat`` is True, else it stops there. ``playing`` is False while paused.
+    ``speed`` is the playback rate: seconds of the recording for each second of real time.
     """
 
     duration: float
@@ -226,12 +267,15 @@ class Clock:
     repeat: bool = True
 
     def play(self) -> None:
-        """Start playback; from the beginning if the time is at the end."""
+        """Start or resume playback; from the beginning if the time is at the end."""
         self.time = 0.0 if self.time >= self.duration else self.time
         self.playing = True
 
     def advance(self, seconds: float) -> bool:
-        """Advance by real time (s); return True if the recording's time has changed."""
+        """Advance by ``seconds`` of real time, times ``speed``; return True if playing and ``duration`` is positive.
+
+        Otherwise the time does not change.
+        """
         if not self.playing or self.duration <= 0.0:
             return False
         self.time += self.speed * seconds

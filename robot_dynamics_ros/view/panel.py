@@ -1,4 +1,8 @@
-"""Texts of the panel as HTML: table of joints, legend and notes."""
+"""Texts of the panel as HTML: table of joints, legend and notes.
+
+n is the number of joints of the model. The share of a joint is its torque divided by its effort limit, or, if it has no
+limit, by its largest torque; ``limited`` (n,) is True for the joints with a limit.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +28,10 @@ _NAME = "padding:1px 0;text-align:left;overflow-wrap:anywhere;width:99%"
 
 
 def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence[bool]) -> str:
-    """Return an HTML table of position, error and torque of each joint, with a bar for its share (n,) of the limit.
+    """Return an HTML table with a row for each joint: position, error, torque, and a bar for its share.
 
-    ``limited`` (n,) is True for shares of the effort limit; the others are shares of the largest torque.
+    The error is desired minus displayed position; its column is left out if ``state`` has no desired position.
+    ``shares`` (n,) are the shares and ``limited`` (n,) their kind.
     """
     error = None if state.desired is None else 1e3 * (state.desired - state.q)
     texts = torque_texts(model, state.torque)
@@ -70,10 +75,12 @@ def _bar(share: float, limited: bool) -> str:
 def legend(
     model: RobotModel, reach: float, shown: Collection[str], position: str, torque: str, limited: Sequence[bool]
 ) -> str:
-    """Return an HTML list with symbol and meaning of everything in the scene.
+    """Return an HTML list with symbol and meaning of everything in the scene that is visible.
 
-    ``shown`` are the layers that are visible, ``position`` and ``torque`` describe the displayed ones, ``reach`` (m)
-    and ``limited`` (n,) are those of the scene.
+    ``shown`` contains the visible layers: "arm", "ghost" (desired position), "torques", "reactions" (joint forces),
+    "centre" (of mass), "inertias" and "ground"; others are ignored. ``position`` and ``torque`` are texts for the
+    displayed ones, such as "measured position". ``reach`` (m) is the length that scales the arrows, ``limited`` (n,)
+    the kind of each joint's share.
     """
     prismatic = [name in model.prismatic_joints for name in model.joint_names]
     whole = (
@@ -105,7 +112,7 @@ def legend(
 
 
 def lines(texts: Sequence[str]) -> str:
-    """Return paragraphs of small text."""
+    """Return HTML with a paragraph of small text for each of ``texts``, which are escaped."""
     style = f"padding:0 0.9em 0.5em;font-size:12px;color:{_MUTED};overflow-wrap:anywhere"
     return "".join(f"<div style='{style}'>{escape(text)}</div>" for text in texts)
 

@@ -1,4 +1,9 @@
-"""Scene of the view: the robot in viser, and the model quantities that it needs."""
+"""Scene of the view: the robot in viser, and the model quantities that it needs.
+
+n is the number of joints of ``model``; q is their position (n,), in rad or m, and torques are in Nm or N. Poses are
+homogeneous matrices (4, 4). The root frame is that of the first link. The reach (m) is the largest distance of a link
+origin from the root origin; it scales arrows and symbols.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +63,9 @@ LAYERS = {
 
 
 def position_range(model: RobotModel) -> tuple[Array, Array]:
-    """Return lower and upper positions (n,) of the sliders: the limits, else +-pi rad or +-0.25 m.
+    """Return lower and upper positions (n,), rad or m, of the sliders: the limits of the joints.
 
+    Without limits they are +-pi rad or +-0.25 m; with one limit the range of the same width that begins or ends there.
     Equal limits count as none, because exporters write 0 and 0 for limits that are not set.
     """
     prismatic = np.array([name in model.prismatic_joints for name in model.joint_names])
@@ -73,22 +79,23 @@ def position_range(model: RobotModel) -> tuple[Array, Array]:
 
 
 def poses_in_range(model: RobotModel) -> Array:
-    """Return positions (200, n) that are evenly distributed over the joint ranges and always the same."""
+    """Return 200 random positions (200, n), uniform in ``position_range`` and the same at each call."""
     lower, upper = position_range(model)
     return np.random.default_rng(0).uniform(lower, upper, (_POSES, model.n))
 
 
 def reach_of(model: RobotModel) -> float:
-    """Return the largest distance (m) of a link origin from the root origin over the joint ranges; 1 if it is 0."""
+    """Return the largest distance (m) of a link origin from the root origin at ``poses_in_range``; 1 if it is 0."""
     poses = poses_in_range(model)
     far = max(np.linalg.norm(model.link_pose(poses, link)[:, :3, 3], axis=1).max() for link in model.link_names)
     return float(far) if far > 0.0 else 1.0
 
 
 def torque_scale(model: RobotModel, recorded: ArrayLike | None = None) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the reference torque (n,) of each joint, and a mask (n,) that is True if it is the effort limit.
+    """Return the positive reference torque (n,) of each joint, and a mask (n,) that is True if it is the effort limit.
 
-    Without a limit it is the largest ``recorded`` torque (..., n), or the largest gravity torque over the joint range.
+    Without a limit it is the largest absolute torque of ``recorded`` (..., n), or, if that is None, of gravity at
+    ``poses_in_range``; 1 if this is 0.
     """
     limits = model.effort_limits
     known = np.isfinite(limits) & (limits > 0.0)
@@ -99,17 +106,20 @@ def torque_scale(model: RobotModel, recorded: ArrayLike | None = None) -> tuple[
 
 
 def torque_shares(torque: Array, scale: Array) -> Array:
-    """Return torques (n,) divided by those of ``torque_scale``; 0 for unknown ones."""
+    """Return torques (n,) divided by ``scale`` (n,), the reference torques of ``torque_scale``; 0 for NaN."""
     return np.nan_to_num(torque / scale, posinf=0.0, neginf=0.0)
 
 
 def link_poses(model: RobotModel, q: ArrayLike, links: Sequence[str] | None = None) -> Array:
-    """Return poses (links, 4, 4) of ``links`` (default: ``link_names``) in the root frame at q (n,)."""
+    """Return poses (links, 4, 4) of the frames of ``links``, in their order, in the root frame at q (n,).
+
+    By default they are all links of the model, in the order of ``model.link_names``.
+    """
     return np.stack([model.link_pose(q, link) for link in (model.link_names if links is None else links)])
 
 
 def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
-    """Return the centre of mass (3,) of the moving bodies in the root frame at q (n,); zero if they have no mass."""
+    """Return the centre of mass (3,), m, of the moving bodies in the root frame at q (n,); zero without mass."""
     bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(-1, PARAMETERS)
     masses, poses = bodies[:, 0], link_poses(model, q, model.moving_links)
     first_moment: Array = np.einsum("kij,kj->i", poses[:, :3, :3], bodies[:, 1:4]) + masses @ poses[:, :3, 3]
@@ -126,9 +136,11 @@ def force_scale(model: RobotModel, reach: float) -> float:
 
 
 def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array:
-    """Return start and end points (k, 2, 3), in the root frame, of the force of ``joint_reactions`` at each joint.
+    """Return start and end points (k, 2, 3), m, in the root frame, of the arrows of the joint forces.
 
-    Their lengths are those of ``force_scale``.
+    The k arrows are those of ``model.moving_joints``, in their order. Each begins at the origin of the joint's child
+    link and shows the force (N) of parent on child by inverse dynamics at ``state``, times ``force_scale(model,
+    reach)``.
     """
     forces = model.joint_reactions(state.q, state.qd, state.qdd)[:, :3]
     poses, scale = link_poses(model, state.q, model.moving_links), force_scale(model, reach)
@@ -137,9 +149,10 @@ def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return the names without the prefix and the suffix that all have: left_elbow_joint, left_wrist_joint give elbow.
+    """Return the names without the prefix and the suffix that all have, in the same order.
 
-    Only whole words, which end or begin at an underscore, are left out, and no name becomes empty.
+    left_elbow_joint and left_wrist_joint give elbow and wrist. Only whole words, which end or begin at an underscore,
+    are left out, and no name becomes empty. A single name is not shortened.
     """
     if len(names) < 2:
         return list(names)
@@ -151,7 +164,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def torque_texts(model: RobotModel, torque: Array) -> list[str]:
-    """Return the torques (n,) as text with units; a dash for unknown ones."""
+    """Return a text for each torque (n,), with one decimal and its unit, N or Nm; a dash if it is not finite."""
     units = ["N" if name in model.prismatic_joints else "Nm" for name in model.joint_names]
     return [
         f"{fixed(value, 1)} {unit}" if np.isfinite(value) else "–" for value, unit in zip(torque, units, strict=True)
@@ -164,7 +177,13 @@ def fixed(value: float, digits: int) -> str:
 
 
 class Scene:
-    """Nodes of viser's scene for one robot: the arm, the desired arm, torques, joint forces and the centre of mass."""
+    """Nodes of viser's scene for one robot: the arm, the desired arm, torques, joint forces and the centre of mass.
+
+    The nodes are added to ``server`` below a node named ``root``, at ``offset`` (3,), m, from the origin of the scene.
+    ``shapes`` are the surfaces of the links, from ``robot_shapes``; ``reach`` (m) scales the arrows. The robot has no
+    valid pose before the first ``show``. ``layers`` has a parent node for each key of ``LAYERS``, such as "arm" and
+    "torques"; its ``visible`` shows or hides the layer.
+    """
 
     def __init__(
         self,
@@ -175,7 +194,7 @@ class Scene:
         root: str = "/robot",
         offset: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
-        """Add all nodes below the node ``root``, which is at ``offset`` (m); ``reach`` (m) scales the arrows."""
+        """Add all nodes. The class describes the arguments."""
         self._server, self._model, self._reach, self._root = server, model, reach, root
         scene = server.scene
         scene.add_frame(root, show_axes=False, position=np.asarray(offset))
@@ -246,7 +265,11 @@ class Scene:
         ]
 
     def show(self, state: SceneState, shares: Array) -> None:
-        """Update all nodes to a state, with torques as ``shares`` (n,), in one atomic update."""
+        """Update all nodes to ``state`` in one atomic update.
+
+        ``shares`` (n,) are the torques of the state divided by those of whole arrows, as ``torque_shares`` returns.
+        Without desired position the desired arm is hidden.
+        """
         model = self._model
         links = link_poses(model, state.q)
         ghost = None if state.desired is None else link_poses(model, state.desired)
@@ -286,7 +309,7 @@ class Scene:
 
 
 def quaternions(poses: Array) -> Array:
-    """Return the rotations of poses (m, 4, 4) as unit quaternions (m, 4), scalar first."""
+    """Return the rotations of poses (m, 4, 4) as unit quaternions (m, 4), in the order w, x, y, z."""
     return np.asarray(np.roll(Rotation.from_matrix(poses[:, :3, :3]).as_quat(), 1, axis=1))
 
 

@@ -1,4 +1,8 @@
-"""Web server of the view: scenes, panel and controls, for a pose or live."""
+"""Web server of the view: scenes, panel and controls, for a pose or live.
+
+``Update`` is a function of the real time (s) since its last call that displays the present state. ``address`` is the
+host, and the first port to try: if it is in use, the next free one of 100 is taken.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,19 @@ _DIGITS = 3  # decimals of the sliders, in rad or m
 
 
 class Viewer:
-    """Web page at ``url`` with one or several equal robots, and tables of their joints."""
+    """Web page at ``url`` with one or several equal robots, and tables of their joints.
+
+    The server runs in background threads from construction until ``close``.
+
+    ``description`` is the URDF of ``model``, ``folder`` the folder in which its meshes are searched, ``address`` host
+    and first port to try. ``poses`` are joint positions (n,), rad or m, that the camera must show. ``torques`` (...,
+    n), Nm or N, are those that will be displayed, if known in advance; they scale the arrows of joints without effort
+    limit. ``position`` describes the displayed position. ``controls`` is the title of the folder of the panel to which
+    a caller adds sliders and buttons of ``server``, viser's server; it is hidden if the title is empty. ``labels`` has
+    a text for each robot, from left to right, and ``notes`` are displayed.
+
+    Raises RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
+    """
 
     def __init__(
         self,
@@ -63,15 +79,7 @@ class Viewer:
         labels: Sequence[str] = ("",),
         notes: Sequence[str] = (),
     ) -> None:
-        """Start the server.
-
-        ``description`` is the URDF, ``folder`` the folder in which its meshes are searched, ``address`` host and port.
-        ``poses`` are positions (n,) that the camera must show; ``torques`` (..., n) are those that will be displayed,
-        if known in advance. ``position`` describes the displayed position, ``controls`` is the title of the folder
-        ``self.controls``, ``labels`` has a text for each robot, and ``notes`` are displayed.
-
-        Raises RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
-        """
+        """Start the server. The class describes the arguments."""
         require_viewer()
         self.model, self._position = model, position
         self._reach = reach_of(model)
@@ -123,7 +131,7 @@ class Viewer:
 
     @property
     def url(self) -> str:
-        """URL of the page."""
+        """URL of the page, with the host given and the port in use."""
         return f"http://{self.server.get_host()}:{self.server.get_port()}"
 
     def _switch(self, layer: str, event: GuiEvent[Any]) -> None:
@@ -141,7 +149,10 @@ class Viewer:
         self._legend.content = legend(self.model, self._reach, shown, self._position, kinds, self._limited)
 
     def show(self, states: Sequence[SceneState], at_once: bool = True) -> None:
-        """Display a state of each robot. The texts are updated at most ten times a second unless ``at_once``."""
+        """Display a state of each robot, in the order of the labels.
+
+        Tables and legend are updated at most ten times a second unless ``at_once`` is True.
+        """
         shares = [torque_shares(state.torque, self._scale) for state in states]
         for scene, state, share in zip(self.scenes, states, shares, strict=True):
             scene.show(state, share)
@@ -158,11 +169,14 @@ class Viewer:
             scene.stale(stale)
 
     def status(self, text: str) -> None:
-        """Display a line of text at the top."""
+        """Display a line of text at the top of the panel; it replaces the previous one."""
         self._status.content, self._status.visible = lines([text]), True
 
     def serve(self, update: Update) -> None:
-        """Print notes and URL, call ``run``, and close the page after an exception such as KeyboardInterrupt."""
+        """Print notes on stderr and the URL on stdout, then ``run`` with ``update``; it returns only by an exception.
+
+        The server is stopped after an exception, such as KeyboardInterrupt, which is raised again.
+        """
         for note in self.notes:
             print(f"note: {note}", file=sys.stderr)
         print(f"{self.url}  (Ctrl-C ends it)", flush=True)
@@ -172,7 +186,7 @@ class Viewer:
             self.close()
 
     def run(self, update: Update) -> None:
-        """Call ``update`` with the elapsed time (s) 25 times a second, until an exception is raised."""
+        """Call ``update`` 25 times a second with the real time (s) since its last call, until an exception occurs."""
         last = time.monotonic()
         while True:
             time.sleep(PERIOD)
@@ -222,7 +236,12 @@ def _serve(host: str, port: int, label: str) -> ViserServer:
 def pose_view(
     model: RobotModel, description: str | bytes, folder: Path, address: tuple[str, int]
 ) -> tuple[Viewer, Update]:
-    """Serve an arm with a slider for each joint, gravity torque and centre of mass; arguments are those of Viewer."""
+    """Start a web server with an arm whose pose is set by a slider for each joint; return its Viewer and its Update.
+
+    Gravity torque and centre of mass are displayed for the pose. Pass the Update to ``Viewer.serve``, since it displays
+    the sliders' positions. ``description`` is the URDF of ``model``, ``folder`` the folder in which its meshes are
+    searched. Raises RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
+    """
     lower, upper = position_range(model)
     middle = 0.5 * (lower + upper)
     units = sorted({"m" if name in model.prismatic_joints else "rad" for name in model.joint_names})
@@ -270,7 +289,13 @@ def pose_view(
 def live_view(
     model: RobotModel, description: str | bytes, folder: Path, arm: LiveArm, address: tuple[str, int]
 ) -> tuple[Viewer, Update]:
-    """Serve the last state of ``arm``; it turns grey after a second without joint states."""
+    """Start a web server that displays the last state of ``arm``; return its Viewer and its Update.
+
+    Pass the Update to ``Viewer.serve``. It reads ``arm`` with time.monotonic() as the present time, so that other calls
+    of ``arm`` must use this clock. The arm is grey before the first joint states, and a second after the last ones.
+    ``description`` is the URDF of ``model``, ``folder`` the folder in which its meshes are searched. Raises
+    RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
+    """
     middle: Array = 0.5 * np.add(*position_range(model))
     viewer = Viewer(model, description, folder, address=address, poses=[middle])
     viewer.status("waiting for joint states")

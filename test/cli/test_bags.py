@@ -1,14 +1,17 @@
 """Commands compare and report: arguments, printed differences, exit codes, and the page."""
 
+import re
 import struct
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from robot_dynamics_ros.bags import BagReader, BagWriter
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.resources import find_resource
 from support.bag_recordings import FLOAT, JOINT_STATE, TEXT, text
 from support.commands import parse, run
 from support.report_recordings import ARM, COMMANDS, STATES, record
@@ -86,7 +89,11 @@ def test_robot_of_the_bag_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     record_with_description(tmp_path, ARM)
     monkeypatch.chdir(tmp_path)
     page = page_of("bag")
-    assert (tmp_path / "report.html").exists() and "effort limit ±8 Nm" in page and "No model torque" not in page
+    assert (
+        (tmp_path / "report.html").exists()
+        and "effort limit ±8 Nm" in page
+        and "No statement on the torque" not in page
+    )
 
 
 def test_robot_of_a_file_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,8 +102,9 @@ def test_robot_of_a_file_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[
     line = (str(bag), "--overwrite", "-o", str(tmp_path / "out.html"))
     page = page_of(*line, "--robot", str(tmp_path / "arm.urdf"), "--rename", "old_=", "--topic", STATES)
     assert "effort limit ±8 Nm" in page and "old_a" not in page
-    assert "out.html: " in capsys.readouterr().out
-    assert "No robot model:" in page_of(*line) and "old_a" in page_of(*line)
+    path, first, *_ = capsys.readouterr().out.splitlines()
+    assert "out.html: " in path and first == "  Tracks well"
+    assert "Without a robot model" in page_of(*line) and "old_a" in page_of(*line)
 
 
 def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
@@ -104,8 +112,26 @@ def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
     record_with_description(tmp_path, ARM.replace('name="a"', 'name="c"').replace('name="b"', 'name="d"'))
     line = (str(tmp_path / "bag"), "--overwrite", "-o", str(tmp_path / "out.html"))
     assert "the robot&#x27;s joints are c, d" in page_of(*line)
-    with pytest.raises(RobotDynamicsError, match="joints are panda_joint1"):
+    with pytest.raises(RobotDynamicsError, match="joints are panda_joint1.* OLD=NEW"):
         page_of(*line, "--robot", "panda")
+    (tmp_path / "arm.urdf").write_text(ARM)
+    bag = record(tmp_path / "renamed", names=("left_a", "left_b", "other"))
+    with pytest.raises(RobotDynamicsError, match="--rename left_=, "):
+        page_of(str(bag), *line[1:], "--robot", str(tmp_path / "arm.urdf"))
+
+
+def test_torque_of_the_installed_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Measured RMS and worst joint are those of the command torque; the finding comes first."""
+    bag, robot = str(find_resource("recordings", "panda_exciting_trajectory.mcap")), ("--robot", "panda")
+    page = page_of(bag, *robot, "--rename", "fer_=panda_", "-o", str(tmp_path / "out.html"))
+    assert "unexplained" in capsys.readouterr().out.splitlines()[1]
+    run("torque", bag, *robot, "--rename", "fer_=panda_")
+    table = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("panda_joint")]
+    cells = [re.findall("<td[^>]*>([^<]*)</td>", row) for row in page.split("<tr>") if ">Nm</td>" in row]
+    shown = np.array([[row[2], row[6]] for row in cells], dtype=float)
+    np.testing.assert_allclose(shown, np.array([[row[2], row[7]] for row in table], dtype=float), rtol=1e-3, atol=1e-3)
+    worst = max(cells, key=lambda row: float(row[6]) / float(row[7]))
+    assert f"Worst is {worst[0]}: " in page
 
 
 def test_joint_states_are_read_from_the_topic_that_is_named(tmp_path: Path) -> None:

@@ -148,6 +148,16 @@ def test_joint_without_measured_effort_is_ignored(load_robot: LoadRobot) -> None
     assert hint.startswith("the model has no friction")
 
 
+def test_payload_in_force_is_named_and_a_far_one_rejected(load_robot: LoadRobot) -> None:
+    """The cure names the model's own payload. No arm carries 1 kg at 0.6 m from its last link."""
+    panda = load_robot("panda", "panda")
+    loaded = panda.with_payload("panda_link8", 0.73, [0.0, 0.0, 0.05], PAYLOAD[2])
+    (hint,) = reported(loaded, recorded(panda))
+    assert "remove the payload of 0.73 kg on panda_link8" in hint
+    far = panda.with_payload("panda_link7", 1.0, [0.0, 0.6, 0.0], PAYLOAD[2])
+    assert not any("carries a payload" in hint for hint in reported(panda, recorded(far)))
+
+
 def test_payload_with_unobservable_mass(load_robot: LoadRobot) -> None:
     """With a single joint only the first moment of a payload is observable."""
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})

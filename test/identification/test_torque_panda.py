@@ -22,6 +22,7 @@ from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
 
 EXPECTED = [0.607, 0.417, 0.476, 0.689, 0.190, 0.217, 0.080]
 MEASURED = [0.926, 18.0, 12.5, 14.6, 0.78, 0.92, 0.27]
+BENCHMARKS = Path(__file__).parents[2].joinpath("docs/benchmarks.md").read_text(encoding="utf-8")
 
 pytestmark = NEEDED
 
@@ -41,6 +42,12 @@ def panda(tmp_path: Path, hand: bool) -> RobotModel:
     return public_panda(file)
 
 
+def documented(row: str) -> list[float]:
+    """Return the RMS errors in a row of the tables of docs/benchmarks.md."""
+    (line,) = (line for line in BENCHMARKS.splitlines() if line.startswith(f"| {row} |"))
+    return [float(cell) for cell in line.split("|")[2:-1]]
+
+
 def test_errors_are_below_those_of_the_reference(series: JointSeries, tmp_path: Path) -> None:
     """Effort is filtered too, which removes its noise. No payload is reported."""
     model = panda(tmp_path, hand=False)
@@ -49,6 +56,7 @@ def test_errors_are_below_those_of_the_reference(series: JointSeries, tmp_path: 
     assert (analysis.rms < EXPECTED).all()
     assert (analysis.explained > [0.7, 0.99, 0.99, 0.98, 0.9, 0.9, 0.9]).all()
     assert not any("carries" in hint for hint in hints(model, analysis))
+    np.testing.assert_allclose(analysis.rms, documented("`torque`"), atol=2e-3)
 
 
 @pytest.mark.parametrize(("cutoff", "within"), [(None, 0.02), (4.0, 0.01)])
@@ -130,17 +138,26 @@ def test_estimates_of_both_halves_agree(cutoff: float | None, series: JointSerie
     assert agree.mean() >= 0.9
 
 
-@pytest.mark.parametrize("cutoff", [None, 4.0])
-def test_identified_model_has_smaller_holdout_error(cutoff: float | None, series: JointSeries, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cutoff", "option"), [(None, "auto"), (4.0, "auto"), (None, "--friction viscous_coulomb")])
+def test_identified_model_has_smaller_holdout_error(
+    cutoff: float | None, option: str, series: JointSeries, tmp_path: Path
+) -> None:
     """Identified on the first two thirds; smaller RMS error on the last third in at least six of seven joints."""
     model = panda(tmp_path, hand=False)
     prior = yaml.safe_load((tmp_path / "panda.dynamics.yaml").read_text(encoding="utf-8"))
     identified = tmp_path / "identified.yaml"
     motion = recorded_motion(series, Smoothing(cutoff))
     end = round(2 / 3 * len(motion.time))
-    result = identify(model, [motion.part(slice(end))])
+    result = identify(model, [motion.part(slice(end))], option.split()[-1])
     write_dynamics_file(identified, dynamics_document(result, prior), [])
     identified_model = public_panda(identified)
     before, after = (analyse_torque(m, motion.part(slice(end, None))).rms for m in (model, identified_model))
     assert np.count_nonzero(after < before) >= 6
     assert np.linalg.norm(after) < 0.7 * np.linalg.norm(before)
+    if cutoff is None:
+        np.testing.assert_allclose(after, documented(f"identified (`{option}`)"), atol=5e-3)
+        assert f" {len(result.estimate.values)} base parameters" in BENCHMARKS
+        gravity = [re.match(r"panda_link\d\.mc", name) is not None for name in result.estimate.base.names]
+        values, deviations = result.estimate.values[gravity], result.estimate.deviations[gravity]
+        largest = np.argsort(-np.abs(values))[:2]
+        assert (deviations[largest] < 0.02 * np.abs(values[largest])).all(), "as docs/identify.md says"

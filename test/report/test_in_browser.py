@@ -52,11 +52,11 @@ def test_opens_and_draws(whole: bool, tmp_path: Path, context: Any) -> None:
     address = (tmp_path / "report.html").as_uri()
     page.goto(address)
     page.wait_for_selector("body[data-drawn]", timeout=60_000)
-    assert len(page.query_selector_all(".js-plotly-plot")) == (5 if whole else 2)
-    assert kinds(page) == (["good", "bad", "good", "bad"] if whole else ["unknown"] * 4)
+    assert len(page.query_selector_all(".js-plotly-plot")) == (4 if whole else 1)
+    assert kinds(page) == (["good", "bad", "good", "bad"] if whole else ["unknown"] * 3)
     _open_joints(page)
     plots = page.query_selector_all(".js-plotly-plot")
-    assert len(plots) == len(page.query_selector_all(".figure")) == (7 if whole else 4)
+    assert len(plots) == len(page.query_selector_all(".figure")) == (6 if whole else 3)
     for plot in plots:
         marks = plot.query_selector_all(".scatterlayer path.js-line, .scatterlayer path.point, .barlayer .point path")
         shapes = [mark.get_attribute("d") or "" for mark in marks]

@@ -46,8 +46,11 @@ def test_states_that_are_sent_again_count_once(tmp_path: Path) -> None:
 
 def test_latency_counts_from_the_state_to_its_answer(tmp_path: Path) -> None:
     recording = read_recording(record(tmp_path / "bag", late=range(0, 400, 100)), STATES)
-    stamps, arrival, latency = timing_rows(durations(recording, answers(recording)))
-    assert stamps[1:] == ("399", *["10"] * 6) and arrival[1:] == stamps[1:]
+    both, latency = timing_rows(durations(recording, answers(recording)))
+    assert both[1:] == ("399", *["10"] * 6)
+    recording.state.received[:] += np.arange(400) % 2 * 1_000_000
+    stamps, arrival, _ = timing_rows(durations(recording, answers(recording)))
+    assert stamps[1:] == both[1:] and (arrival[2], arrival[-1]) == ("9", "11")
     assert latency[1:] == ("400", "1", "1", "1", latency[5], "12", "12")
 
 
@@ -59,6 +62,8 @@ def test_model_gives_units_limits_and_residual(tmp_path: Path) -> None:
     assert a[:2] == ["a", "Nm"] and b[:2] == ["b", "N"]
     assert (a[6], a[7]) == ("8", "50 %") and (b[6], b[7]) == ("500", "0.8 %"), "the largest torque is 4"
     assert a[8] == f"{recording.analysis.rms[0]:.4g}"
+    assert a[4] == f"{rms(recording.analysis.motion.tau[:, 0]):.4g}", "filtered as the residual is"
+    assert [float(a[9]) / float(a[4]), float(b[9]) / float(b[4])] == pytest.approx([0.1, 0.5], rel=2e-3), "8 and 500 N"
     found = tracking(recording, answers(recording))
     assert [row[1] for row in tracking_rows(recording, found)] == ["mrad", "mm"]
 
@@ -73,6 +78,9 @@ def test_verdict(tmp_path: Path) -> None:
     assert faults.kind == "bad" and all(text in faults.text for text in ("1.000 s", "velocity_limit", "joint a"))
     assert timing.kind == "bad" and re.findall(r"\d+", timing.title) == ["400", "1", "2"]
     assert torque.kind == "unknown" and "Cure" in torque.text
+    first, *others = verdict(recording, None, None)
+    assert first.kind == "bad" and {one.kind for one in others} == {"unknown"}, "findings come first"
+    assert recording.counts_from_zero is False
 
 
 def test_efforts_that_are_missing_are_named(tmp_path: Path) -> None:

@@ -85,7 +85,10 @@ def _numbers(i: int, field: str, values: Any) -> list[float]:
 
 
 def joined(slices: Sequence[TrajectoryPoints]) -> TrajectoryPoints:
-    """Return the points of all ``slices`` in one; they have the same joints and fields, and at least one slice."""
+    """Return the points of all ``slices`` in one, in their order.
+
+    There is at least one slice. All have the same joints and fields, and times since the same start.
+    """
     first = slices[0]
     given = [name for name, value in vars(first).items() if isinstance(value, np.ndarray)]
     tables: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in slices]) for name in given}
@@ -102,20 +105,23 @@ def trajectory_effort(
     """Yield a trajectory with feedforward effort, in blocks of points.
 
     The points are the remaining ones and up to 1,000 interpolated ones, because controllers interpolate effort
-    linearly. Velocities and accelerations are included if the trajectory is interpolated by them, so that the motion
-    is the same. The effort (Nm or N) is ID(q, qd, qdd), Craig (6.45)-(6.53), plus that of the original points. The
+    linearly. Velocities and accelerations are included if the trajectory is interpolated by them, so that the motion is
+    the same. The effort (Nm or N) is the inverse dynamics, Craig (6.45)-(6.53), plus that of the original points. The
     effort of the last point is for rest there; that of a streamed set point is for its own velocity and acceleration.
 
     Parameters
     ----------
+    model
+        Robot model, without gravity if the robot compensates for it.
     trajectory
         Trajectory of all joints of ``model``, in its order.
     joint_names
         Names of the k joints to include.
     period
-        Longest time (s) between points.
+        Longest time (s) between points, unless more than 1,000 interpolated points were needed.
     friction_smoothing_velocity
-        Smoothing (rad/s or m/s) of the friction that is added, as in `RobotModel.friction_torque`; None: no friction.
+        Speed (rad/s or m/s) below which the friction torque that is added is proportional to velocity; None: no
+        friction.
 
     Raises
     ------

@@ -114,7 +114,7 @@ def quintic_then_sine(
 
 
 def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
-    """Return 10 u^3 - 15 u^4 + 6 u^5 and its first two time derivatives, (m, 1) each.
+    """Return 10 u^3 - 15 u^4 + 6 u^5 and its first two derivatives by time (1/s, 1/s^2), (m, 1) each.
 
     ``u`` (m,), 0 to 1, is the time as a share of the ``duration`` (s).
     """
@@ -127,7 +127,7 @@ def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
 
 
 def time_grid(duration: float, rate: float) -> Array:
-    """Return equally spaced times (m,) from 0 to ``duration`` (s) inclusive, at most 1 / ``rate`` apart."""
+    """Return equally spaced times (m,), s, from 0 to ``duration`` (s) inclusive, at most 1 / ``rate`` (1/s) apart."""
     # The margin absorbs rounding: 1.1 s at 10 Hz is 11.000000000000002 steps.
     steps = max(1, math.ceil(duration * positive("rate", rate) - 1e-9))
     return np.linspace(0.0, duration, steps + 1)
@@ -174,8 +174,9 @@ def fourier(
 ) -> TrajectoryPoints:
     """Return a quintic from `start` to the first position of a Fourier series, followed by `cycles` of its periods.
 
-    The series is ``fourier_wave`` about `center`. It has to start at rest, that is sum a_l = 0 and sum l b_l = 0. The
-    motion is then twice continuously differentiable and at rest at both ends.
+    The series is center + sum_l a_l / (w l) sin(w l t) - b_l / (w l) cos(w l t) for l = 1 to L, where w is 2 pi
+    `base_frequency` and t the time since the quintic. It has to start at rest, that is sum a_l = 0 and sum l b_l = 0.
+    The motion is then twice continuously differentiable and at rest at both ends.
 
     Parameters
     ----------
@@ -228,9 +229,9 @@ def fourier(
 def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Array, Array, Array]:
     """Return q = sum_l a_l / (w l) sin(w l t) - b_l / (w l) cos(w l t) and its two derivatives, (m, k) each.
 
-    `times` t (m,) are in s, `sine` a and `cosine` b (k, L) in rad/s or m/s, w is the angular frequency (rad/s) of the
-    first harmonic. Swevers, Ganseman, Tukel, De Schutter, Van Brussel, "Optimal robot excitation and identification",
-    IEEE Transactions on Robotics and Automation 13(5), 1997, eq. (5).
+    `times` t (m,) are in s, `sine` a and `cosine` b (k, L) of k joints in rad/s or m/s; l is 1 to L, w is the angular
+    frequency (rad/s) of the first harmonic. Swevers, Ganseman, Tukel, De Schutter, Van Brussel, "Optimal robot
+    excitation and identification", IEEE Transactions on Robotics and Automation 13(5), 1997, eq. (5).
     """
     rates = w * np.arange(1, sine.shape[1] + 1)
     phase = times[:, np.newaxis] * rates

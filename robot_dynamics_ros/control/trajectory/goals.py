@@ -27,7 +27,10 @@ _NO_FEEDBACK = "the trajectory has ended; the position is unknown without joint_
 
 
 class Code(IntEnum):
-    """Result codes of control_msgs/action/FollowJointTrajectory."""
+    """Result codes of control_msgs/action/FollowJointTrajectory, with the names and values of its constants.
+
+    SUCCESSFUL, INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP, PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED.
+    """
 
     SUCCESSFUL = 0
     INVALID_GOAL = -1
@@ -58,7 +61,7 @@ class Tolerances:
     path, goal
         Allowed errors (2, n) of position (rad or m) and velocity, during the motion and at its end.
     goal_time
-        Time (s) after the end of the trajectory within which the joints have to arrive.
+        Time (s), by trajectory time, after the end of the trajectory within which the joints have to arrive.
     """
 
     path: Array
@@ -74,8 +77,8 @@ class Tolerances:
     ) -> Tolerances:
         """Return these tolerances with those of a goal for its ``path`` and its end, ``goal``; ``goal_time`` is in s.
 
-        As in JointTolerance, a ``goal_time`` of 0 selects the default. Acceleration tolerances are validated, but have
-        no effect, as accelerations are not measured.
+        In all of them 0 keeps the present value, and -1 disables the check. ``joint_names`` (n) are the joints of
+        the arrays. Acceleration tolerances are validated, but have no effect, as accelerations are not measured.
 
         Raises JointNamesError for an unknown joint, and TrajectoryError for NaN and negative numbers other than -1.
         """
@@ -89,6 +92,7 @@ class Tolerances:
 def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
     """Return the default tolerances of goals; ``values`` returns the value of a parameter by name.
 
+    The parameters are those of computed_torque_node with the prefix "constraints.". ``joint_names`` are the n joints.
     Raises RobotDynamicsError, naming the parameter, its value and the cure.
     """
     path, goal = np.full((2, 2, len(joint_names)), np.inf)
@@ -136,7 +140,10 @@ class Outcome(NamedTuple):
 
 
 class GoalMonitor:
-    """Check of the tolerances of one goal. Times are trajectory times, so that speed scaling also scales deadlines."""
+    """Check of the tolerances of one goal.
+
+    Times are trajectory times, that is, clock times less the delay by speed scaling, which also delays deadlines.
+    """
 
     def __init__(self, joint_names: Sequence[str], tolerances: Tolerances, end: float) -> None:
         """Monitor n joints along a trajectory that ends at the trajectory time ``end`` (s)."""
@@ -146,7 +153,7 @@ class GoalMonitor:
         self._first = True
 
     def check(self, time: float, error: Array | None) -> Outcome | None:
-        """Return the outcome of the goal, or None while it runs.
+        """Return the outcome of the goal, or None while it runs; to be called once a cycle until there is one.
 
         ``time`` (s) is the trajectory time of the cycle. ``error`` (2, n) is desired minus measured position (rad or m)
         and velocity, or None for an open-loop law without joint_states; the goal then succeeds at its end.
@@ -182,7 +189,7 @@ class GoalMonitor:
 
 
 def refusal(error: RobotDynamicsError) -> Outcome:
-    """Return the outcome of a goal that is rejected with ``error``."""
+    """Return the outcome of a goal that is rejected with ``error``, whose type selects the code."""
     if isinstance(error, JointNamesError):
         return Outcome(Code.INVALID_JOINTS, str(error))
     if isinstance(error, TrajectoryOverError):
@@ -191,7 +198,7 @@ def refusal(error: RobotDynamicsError) -> Outcome:
 
 
 class Ending(Enum):
-    """Final status of an action goal."""
+    """Final status of an action goal: SUCCEEDED, ABORTED or CANCELED."""
 
     SUCCEEDED = "succeeded"
     ABORTED = "aborted"
@@ -218,7 +225,7 @@ class Progress(NamedTuple):
 
 
 class GoalEvent(NamedTuple):
-    """Event of a goal to report: progress, and its final status and outcome once it has ended, else None."""
+    """Event of a goal to report: progress if it is due, and final status and outcome once it has ended, else None."""
 
     progress: Progress | None = None
     ending: Ending | None = None
@@ -226,14 +233,17 @@ class GoalEvent(NamedTuple):
 
 
 class Deadline:
-    """Periodic deadlines at ``rate`` (Hz), by a clock that may jump."""
+    """Periodic deadlines at ``rate`` (Hz, positive), by a clock that may jump."""
 
     def __init__(self, rate: float) -> None:
         self._period = 1.0 / rate
         self._next = -math.inf
 
     def due(self, time: float) -> bool:
-        """Return True and set the next deadline if the deadline is reached at ``time`` (s)."""
+        """Return True and set the next deadline if the deadline is reached at ``time`` (s), else False.
+
+        It is reached at the first call, and from a tenth of a period before the deadline on.
+        """
         wait = self._next - time
         if _EARLY * self._period < wait < 2.0 * self._period:  # a longer wait means that the clock jumped back
             return False
@@ -266,7 +276,8 @@ class GoalExecution:
         """Check the goal and return its event.
 
         To be called after each cycle until the goal has ended, and periodically if there are no cycles. ``steady`` (s)
-        is the time of the steady clock, for the age of joint_states.
+        is the time of the steady clock, which never stops or jumps, for the age of joint_states. Without a new cycle
+        the event is empty, unless the goal was canceled or aborted.
         """
         controller = self._controller
         if self._canceled:

@@ -76,7 +76,11 @@ ALL: tuple[Parameter[Any], ...] = tuple(value for value in list(globals().values
 
 
 def trajectory_of_file(values: Values) -> TrajectoryPoints:
-    """Return the trajectory of the file trajectory.file; RobotDynamicsError names parameter or file, and the cure."""
+    """Return the trajectory of the file named by the parameter trajectory.file.
+
+    Raises RobotDynamicsError, naming parameter or file, and the cure, if the parameter is empty, or the file cannot be
+    read or has no valid trajectory that ends at rest.
+    """
     path = FILE.read(values)
     if not path:
         raise RobotDynamicsError("parameter trajectory.file: no file. Cure: give the path of a JointTrajectory in YAML")
@@ -84,9 +88,10 @@ def trajectory_of_file(values: Values) -> TrajectoryPoints:
 
 
 def trajectory_from(values: Values, joint_names: Sequence[str], start: Sequence[float]) -> TrajectoryPoints:
-    """Return the trajectory of any kind but file, for the n joints ``joint_names``, from ``start`` (n,), rad or m.
+    """Return a generated trajectory for the n joints ``joint_names``, from ``start`` (n,), rad or m.
 
-    Raises RobotDynamicsError, naming the parameter, for invalid values.
+    By the parameter trajectory.kind it is a point-to-point motion, a sine, or a Fourier series. Raises
+    RobotDynamicsError, naming the parameter, for invalid values.
     """
     center, kind = _one_or_all(CENTER.read(values)), KIND.read(values)
     move_time, rate = MOVE_TIME.read(values), RATE.read(values)

@@ -28,7 +28,7 @@ _STANDSTILL = 1e-6  # speed factor up to which the arm counts as stopped
 
 
 def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
-    """Return the motion from position q and velocity qd (n,) at `time` (s) to rest, with zero feedforward effort.
+    """Return the motion from position q (rad or m) and velocity qd, (n,), at `time` (s) to rest, with zero effort.
 
     Each joint has its own constant `deceleration` a (n,), rad/s^2 or m/s^2, positive. It stops after |qd| / a seconds
     and the distance qd^2 / (2 a), as in decelerate_on_cancel of joint_trajectory_controller.
@@ -55,9 +55,10 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
 class TimeScaling:
     """Trajectory time s as a function of clock time t, both in seconds and non-decreasing.
 
-    At the clock time `since`, s is `scaled` and its rate s' is `speed`, which changes linearly with slope `SPEED_RATE`
-    to `target`. By the chain rule, a motion q(s(t)) has the velocity s' dq/ds and the acceleration
-    s'^2 d2q/ds2 + s'' dq/ds (Dahl and Nielsen, Torque-limited path following by online trajectory time scaling, 1990).
+    From the clock time `since` on, where s is `scaled` and its rate s' is `speed`, this rate changes linearly by
+    `SPEED_RATE`, 2 per second, to `target`. Earlier times are not allowed. By the chain rule, a motion q(s(t)) has the
+    velocity s' dq/ds and the acceleration s'^2 d2q/ds2 + s'' dq/ds (Dahl and Nielsen, Torque-limited path following by
+    online trajectory time scaling, 1990).
     """
 
     since: float = 0.0
@@ -78,7 +79,7 @@ class TimeScaling:
         return self.scaled + 0.5 * (self.speed + self.target) * ramp + self.target * (dt - ramp), self.target, 0.0
 
     def toward(self, time: float, target: float) -> TimeScaling:
-        """Return the scaling that continuously changes the speed factor to ``target`` from the clock time on."""
+        """Return the scaling that continuously changes the speed factor to ``target`` from clock ``time`` (s) on."""
         scaled, speed, _ = self.at(time)
         return TimeScaling(time, scaled, speed, target)
 
@@ -157,9 +158,9 @@ class MotionPlan:
         Desired position (rad or m), velocity, acceleration and feedforward effort (Nm or N), each (n,). `advance`
         updates these arrays in place.
     drops
-        Number of times that all trajectories were dropped, by `hold` and `cancel`.
+        Number of times that all trajectories were dropped, by `hold`, `rest_from` and `cancel`.
     empty
-        True before the first trajectory or position to hold.
+        True before the first trajectory or position to hold; the arrays are then zero.
     speed
         Speed factor of trajectory time in the last cycle, 0 to 1.
     """
@@ -188,13 +189,13 @@ class MotionPlan:
 
     @property
     def trajectory_time(self) -> float:
-        """Trajectory time (s) in the last cycle: clock time less the delay by speed scaling."""
+        """Trajectory time (s) in the last cycle: clock time less the delay by speed scaling; -inf before the first."""
         return self._scaling.at(self._time)[0]
 
     def set_speed(self, factor: float) -> None:
         """Set the speed ``factor`` (0 to 1) of trajectory time, at once or, during a stop, after it.
 
-        The factor changes at `SPEED_RATE`, so that velocities stay continuous. The time of feedforward effort is
+        The factor changes by 2 per second, so that velocities stay continuous. The time of feedforward effort is
         scaled, not its magnitude; streamed set points are not slowed down. Raises RobotDynamicsError for other numbers.
         """
         self._requested_speed = checked_speed(factor)
@@ -216,7 +217,7 @@ class MotionPlan:
         self._desired[:] = self._motion
 
     def rest_from(self, time: float, q: Array, qd: Array, deceleration: Array) -> None:
-        """Drop all trajectories and decelerate from q and qd (n,) to rest.
+        """Drop all trajectories and decelerate from position q and velocity qd (n,), at ``time`` (s), to rest.
 
         `deceleration` (n,), rad/s^2 or m/s^2, is positive.
         """
@@ -260,9 +261,11 @@ class MotionPlan:
 
         Raises
         ------
+        JointNamesError
+            For unknown, repeated and, unless `rules` allow it, missing joints.
         TrajectoryError
-            As `Trajectory.from_points`, for a trajectory that ended before `now`, and if too many trajectories have
-            starts in the future. The plan is then unchanged.
+            For invalid points, motion beyond the limits, a start that is not finite, a trajectory that ended before
+            `now`, and if too many trajectories have starts in the future. The plan is then unchanged.
         """
         now = max(now, self._time)
         if not math.isfinite(now) or not (start_time is None or math.isfinite(start_time)):

@@ -20,7 +20,7 @@ _REST = float(np.finfo(np.float32).eps)  # final velocities up to this count as 
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryPoints:
-    """Content of a JointTrajectory message: m points of k joints. Not validated; see `Trajectory.from_points`.
+    """Content of a JointTrajectory message: m points of k joints, not validated.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class TrajectoryPoints:
 
 
 def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
-    """Return the index in ``joint_names`` of each name in ``named``, the joints of a trajectory.
+    """Return for each name in ``named``, the joints of a trajectory, its index in ``joint_names``.
 
     Raises JointNamesError, naming the joint, for unknown, repeated and, unless ``allow_partial``, missing joints.
     """
@@ -149,8 +149,9 @@ def _checked_field(
 def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool) -> tuple[Array, list[Array]]:
     """Return the times (m,), and positions, velocities, accelerations and effort, each (m, k), zeros for absent fields.
 
-    Raises TrajectoryError as `checked_times`, for fields of the wrong size, numbers that are not finite, accelerations
-    without velocities and, unless ``allow_nonzero_velocity_at_end``, a nonzero final velocity.
+    Raises TrajectoryError for times that are not finite, not negative and strictly increasing, for no points, for
+    fields of the wrong size, numbers that are not finite, accelerations without velocities and, unless
+    ``allow_nonzero_velocity_at_end``, a nonzero final velocity.
     """
     times = checked_times(points.times)
     names = points.joint_names
@@ -174,9 +175,9 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
 
 
 def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
-    """Return ``values`` of one quantity of the start state as (n,), zeros for None; ``name`` is its name in errors.
+    """Return ``values`` of one quantity of the start state of the n joints ``joint_names`` as (n,), zeros for None.
 
-    Raises TrajectoryError for a wrong size and numbers that are not finite.
+    Raises TrajectoryError, with the ``name`` of the quantity, for a wrong size and numbers that are not finite.
     """
     n = len(joint_names)
     array = np.zeros(n) if values is None else _array(f"the start state's {name} values", values)

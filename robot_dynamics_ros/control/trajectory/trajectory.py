@@ -1,4 +1,8 @@
-"""Piecewise polynomial trajectories: linear, cubic and quintic Hermite interpolation, and cubic splines (C2)."""
+"""Piecewise polynomial trajectories: linear, cubic and quintic Hermite interpolation, and cubic splines (C2).
+
+Units are rad or m, s, Nm or N; times are seconds with an origin chosen by the caller, except for ``TrajectoryPoints``,
+where they count from the start. JTC is joint_trajectory_controller.
+"""
 
 from __future__ import annotations
 
@@ -35,11 +39,11 @@ class Knots(NamedTuple):
     effort: Array
 
     def then(self, later: Knots) -> Knots:
-        """Return these knots followed by `later` ones."""
+        """Return these knots followed by the `later` ones, of the same joints."""
         return Knots(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
 
     def some(self, first: int, after: int | None = None) -> Knots:
-        """Return the knots from `first` up to but not including `after`."""
+        """Return the knots with the indices from `first` up to but not including `after`; None: to the last knot."""
         return Knots(*(x[first:after] for x in self))
 
 
@@ -81,9 +85,9 @@ def segments(knots: Knots, degree: int) -> Array:
 def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
     """Return a segment in which position (`order` 0) or velocity (1) leaves the range `low` to `high` (n,), or None.
 
-    The motion is that of ``segments`` with the same ``knots`` and ``degree``. The result is the start time (s) of the
-    segment, the joint's index and a value outside. A polynomial is bounded by its Bernstein coefficients; if they are
-    not conclusive, it is subdivided (de Casteljau).
+    The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3 or 5. The result is the start time (s) of the
+    segment, the joint's index in the columns of ``knots``, and a value outside the range. A polynomial is bounded by
+    its Bernstein coefficients; if they are not conclusive, it is subdivided (de Casteljau).
     """
     q, qd, qdd = (x.T for x in knots[1:4])
     h = np.diff(knots.times)
@@ -175,9 +179,9 @@ class JointLimits(NamedTuple):
     def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
         """Shift continuous joints of ``knots`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
 
-        With `clamp`, points beyond the limits are moved to them. `first` is the index of the first point that is not
-        over. Raises TrajectoryError, naming a joint of ``names``, if it applies `at_once` and its distance from the
-        start exceeds `step`.
+        With `clamp`, points beyond the limits are moved to them. `first` is the index of the first knot that is not
+        over. `at_once` is True if it applies at once: then TrajectoryError is raised, naming a joint of ``names`` (n),
+        if its distance from the start exceeds `step`.
         """
         q, qd, qdd = knots[1:4]
         turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
@@ -200,8 +204,8 @@ class JointLimits(NamedTuple):
     def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
         """Raise TrajectoryError for a motion beyond the limits, widened to position and velocity (n,) of ``start``.
 
-        The motion is that of ``segments`` with the same ``knots`` and ``degree``. ``names`` are those of the joints,
-        for the message.
+        The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3 or 5. ``names`` (n) are those of the
+        joints, for the message.
         """
         for order, lower, upper, tolerance in (
             (0, self.lower, self.upper, np.array(_TOLERANCE)),
@@ -381,16 +385,16 @@ class Trajectory:
             )
 
     def last_knot_before(self, t: float) -> float:
-        """Return the time (s) of the last point or start state before the time t (s); -inf if there is none."""
+        """Return the time (s) of the last knot, a point or the start state, before t (s); -inf if there is none."""
         i = bisect_left(self._times, t - self.start_time)
         return self.start_time + float(self._times[i - 1]) if i else -math.inf
 
     def resampled(self, period: float) -> Iterator[tuple[Array, Array]]:
         """Yield the points that are not over, and interpolated points, at most `period` (s) apart.
 
-        Yields blocks of times (m,), s after the start, and motion (m, 4, n): position, velocity, acceleration and
-        effort. Each segment is divided into equal parts. At a point between two segments the acceleration is that of
-        the later segment.
+        A point is over if it was before the start state. Yields blocks of times (m,), s after ``start_time``, and
+        motion (m, 4, n): position, velocity, acceleration and effort. Each segment is divided into equal parts. At a
+        point between two segments the acceleration is that of the later segment.
         """
         knots = self._times
         lengths = np.diff(knots)

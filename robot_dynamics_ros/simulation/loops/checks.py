@@ -1,4 +1,8 @@
-"""Checks that the loops of a robot are closed in its initial state."""
+"""Checks that the loops of a robot are closed in its initial state.
+
+A loop of the dynamics file holds a point of link a at a point of link b. Positions are in rad or m, velocities in rad/s
+or m/s. Loops are numbered from 0, in the order of the dynamics file.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,10 @@ _ROUNDING = 1e-9  # m/s
 
 
 def loop_gaps(model: RobotModel, position: Array) -> Array:
-    """Return the distance (loops,) between the two points of each loop at ``position`` (n,), m."""
+    """Return the distance (loops,) between the two points of each loop at ``position`` (n,), m.
+
+    A robot without loops: an empty array.
+    """
     if not model.loops:
         return np.zeros(0)
     error = loop_constraints(model, position, np.zeros(model.n)).error
@@ -47,7 +54,7 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
 
 
 def loop_name(model: RobotModel, loop: int) -> str:
-    """Return the name in messages of the loop with index ``loop``."""
+    """Return the name, with both links, that messages use for the loop with index ``loop``."""
     return f'the loop between "{model.loops[loop].link_a}" and "{model.loops[loop].link_b}"'
 
 

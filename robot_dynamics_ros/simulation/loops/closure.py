@@ -1,7 +1,9 @@
 """General solution x = offset + basis u of the loop constraints G x = b.
 
+G (3 loops, n) is the Jacobian of the loop constraints, and x (n,) a velocity, an acceleration or a change of position.
 Gauss-Jordan elimination with full pivoting determines the rank of G, as planar loops have dependent constraints, and
-chooses the independent coordinates u. Results are new arrays unless a function writes to its last argument.
+chooses the d = n - rank independent coordinates u. K is the number of constraint rows, the directions E_k in which
+friction and limits act. Results are new arrays unless a function writes to an argument.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ class Motions(NamedTuple):
     Attributes
     ----------
     basis
-        (n, d).
+        (n, d): columns span the null space of G.
     offset
-        (n,).
+        (n,): the solution with u = 0.
     free
         (d,): indices of the independent coordinates u.
     dependent
@@ -47,7 +49,8 @@ class Motions(NamedTuple):
 def null_space(jacobian: Array, required: Array, most: int) -> Motions:
     """Return the solutions of G x = ``required`` (3 loops,).
 
-    G is ``jacobian`` (3 loops, n); its rank is limited to ``most``.
+    G is ``jacobian`` (3 loops, n). Elimination stops at rank ``most``. Equations that depend linearly on others are
+    dropped, also if they contradict.
     """
     equations, n = jacobian.shape
     table, values, sizes = jacobian.copy(), required.copy(), np.zeros(equations)
@@ -100,7 +103,7 @@ def null_space(jacobian: Array, required: Array, most: int) -> Motions:
 
 @allocating_kernel
 def reduced_matrix(matrix: Array, basis: Array) -> Array:
-    """Return B^T A B (d, d), for the symmetric ``matrix`` A (n, n) and ``basis`` B (n, d)."""
+    """Return B^T A B (d, d), for ``matrix`` A (n, n), symmetric with both triangles, and ``basis`` B (n, d)."""
     n, d = basis.shape
     product = np.zeros((d, d))
     for a in range(d):
@@ -167,9 +170,10 @@ def minimise(
 ) -> tuple[int, Equations]:
     """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x among ``motions`` with E_k x = targets[k].
 
-    A is ``matrix`` (n, n), E is ``directions`` (K, n), ``force`` is (n,). The constraints are those of the ``chosen``
-    rows (K,), with ``targets`` (K,); dependent ones are skipped. Returns -1, or the coordinate at which the
-    factorisation of A fails, and the rows' equations in u.
+    A is ``matrix`` (n, n), symmetric with both triangles; E is ``directions`` (K, n), ``force`` is (n,). The
+    constraints are those of rows with True in ``chosen`` (K,), with ``targets`` (K,); linearly dependent ones are
+    skipped. Returns -1, or the coordinate at which A, reduced to the solutions, is not positive definite, and the
+    reduced equations of the rows in terms of u.
     """
     rows, d = directions.shape[0], motions.free.shape[0]
     n = result.shape[0]
@@ -200,7 +204,8 @@ def minimise(
 def round_to_targets(motions: Motions, directions: Array, chosen: NDArray[np.bool_], targets: Array, x: Array) -> None:
     """Correct rounding errors in ``x`` (n,): chosen rows of a single coordinate get exactly their targets.
 
-    ``x`` is a solution by ``minimise``, with the same ``motions``, ``directions``, ``chosen`` and ``targets``.
+    ``x``, which is changed, is the result of ``minimise`` for the same ``motions``, ``directions`` (K, n), ``chosen``
+    (K,) and ``targets`` (K,).
     """
     rank, n, rows = motions.dependent.shape[0], x.shape[0], directions.shape[0]
     table, all_targets = np.zeros((rows + rank, n)), np.zeros(rows + rank)
@@ -221,7 +226,8 @@ def round_to_targets(motions: Motions, directions: Array, chosen: NDArray[np.boo
 def add_loop_forces(jacobian: Array, dependent: IntArray, torque: Array, weight: float, forces: Array) -> None:
     """Add ``weight`` times the minimum-norm solution (3 loops,) of G^T x = ``torque`` (n,) to ``forces`` (3 loops,).
 
-    G is ``jacobian`` (3 loops, n); ``dependent`` are its pivot columns, see ``Motions``.
+    G is ``jacobian`` (3 loops, n); ``dependent`` (rank,) are the indices of its pivot columns, the dependent
+    coordinates.
     """
     rank, size = dependent.shape[0], jacobian.shape[0]
     gram, share = np.zeros((rank, rank)), np.empty(rank)

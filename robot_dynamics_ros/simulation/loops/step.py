@@ -1,6 +1,8 @@
 """Friction step of arms with closed loops, with projection of position and velocity to the loop constraints.
 
-``arm``, ``state`` and ``buffers`` are the tuples Arm, State and Buffers of arrays.
+A loop holds a point of link a at a point of link b. ``arm``, ``state`` and ``buffers`` are the tuples Arm, State and
+Buffers of arrays, and ``loop_state`` is a LoopState. Constraint rows are the directions in which friction and limits
+act. A (n, n) is the mass matrix, with semi_implicit plus the step size times the slope of smooth friction.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ class LoopState(NamedTuple):
     drift
         (3 loops,): second derivative of ``gap`` by time at zero joint acceleration, m/s^2.
     impulse
-        (3 loops,): impulse of each loop, N s.
+        (3 loops,): impulse of link a of each loop on link b in this step, root axes, N s.
     """
 
     loops: Loops
@@ -98,7 +100,10 @@ def make_loop_state(arm: Arm, n: int) -> LoopState:
 
 @kernel
 def measure(arm: Arm, q: Array, v: Array, buffers: Buffers, loop_state: LoopState) -> None:
-    """Write gap, Jacobian and drift at ``q``, ``v`` (n,) to ``loop_state``."""
+    """Write gap, Jacobian and drift at ``q``, ``v`` (n,) to ``loop_state``.
+
+    The field ``work`` of ``buffers`` is scratch.
+    """
     loops, world, gap, jacobian, drift, _ = loop_state
     measure_loops(arm.robot, loops, q, v, buffers.work, world, gap, jacobian, drift)
 
@@ -117,10 +122,10 @@ def _only_coordinate(direction: Array) -> int:
 
 @allocating_kernel
 def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopState) -> None:
-    """Project the new position in ``buffers`` to the loop constraints, in the metric A of the step.
+    """Change the new position in ``buffers`` so that the loops are closed, by the least change in the metric A.
 
-    Rows that stick or are at a limit keep their positions. ``state`` is that before the step. Afterwards ``loop_state``
-    has the remaining gap.
+    Constraint rows that stick or are at a limit keep their positions. ``state`` is that before the step. Afterwards
+    ``loop_state`` has the remaining gap, which the caller has to check.
     """
     directions, matrix, n = arm.joints.directions, buffers.motion[2:], state.position.shape[0]
     position, velocity = buffers.vectors[POSITION], buffers.vectors[VELOCITY]
@@ -154,9 +159,10 @@ def close_positions(arm: Arm, state: State, buffers: Buffers, loop_state: LoopSt
 
 @allocating_kernel
 def close_velocities(arm: Arm, buffers: Buffers, loop_state: LoopState) -> None:
-    """Project the new velocity in ``buffers`` to the null space of the loops' Jacobian.
+    """Change the new velocity in ``buffers`` so that the loops stay closed, that is, G v = 0 for the loops' Jacobian G.
 
-    Stuck rows and rows at a limit keep their velocities. ``loop_state`` has been measured at the new position.
+    Constraint rows that stick or are at a limit keep their velocities. ``loop_state`` has been measured at the new
+    position.
     """
     directions, rows, matrix = arm.joints.directions, buffers.rows, buffers.motion[2:]
     velocity, count = buffers.vectors[VELOCITY], buffers.rows.shape[0]
@@ -335,5 +341,8 @@ step.register(Looped, _step)
 
 @kernel
 def looped_step(*arrays: Any) -> int:
-    """Run ``integrators.plant_step`` for an arm with closed loops; ``arrays`` are its arguments after ``kind``."""
+    """Take steps of an arm with closed loops, and return the status: OK or an error constant of arrays.
+
+    ``arrays`` are the arguments of ``integrators.plant_step`` after ``kind``, in their order.
+    """
     return plant_step(Looped(), *arrays)
