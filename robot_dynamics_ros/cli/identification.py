@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
+import re
 import shlex
 import warnings
 from collections.abc import Sequence
@@ -59,6 +61,8 @@ _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
 _SMALL_RESIDUAL = 0.01  # of a joint's RMS torque: a loss is not reported as a cause below it
+_DETERMINED = 0.2  # standard deviation of a base parameter, as a share of its estimate
+_JOINT_KEYS = (*COEFFICIENTS, "rotor_inertia")
 _ONE_WAY = 0.02  # of a joint's highest speed, which it does not reach in the other direction
 
 
@@ -224,10 +228,24 @@ def _use_example(arguments: argparse.Namespace) -> None:
     if arguments.robot is None:
         arguments.robot = "panda"
         arguments.dynamics = arguments.dynamics or "panda_hand"
-    dynamics = ["--dynamics", arguments.dynamics] if arguments.dynamics else []
-    renamed = [f"{old}={new}" for old, new in arguments.rename]
-    words = ["torque", str(arguments.bag), "--robot", arguments.robot, *dynamics, "--rename", *renamed]
-    print(f"example: a recording of a real Panda. The same command:\nrobot_dynamics {shlex.join(words)}\n")
+    print("example: a recording of a real Panda. The same command:")
+    print(_torque_command(arguments, arguments.bag, arguments.dynamics), end="\n\n")
+
+
+def _torque_command(arguments: argparse.Namespace, bag: Path, dynamics: str | None) -> str:
+    """Return the command torque for ``bag`` with the options of ``arguments``, which do not include outputs."""
+    options = {
+        "--robot": [arguments.robot],
+        "--dynamics": [dynamics],
+        "--rename": ["=".join(names) for names in arguments.rename],
+        "--topic": [arguments.topic],
+        "--xacro-arg": [":=".join(values) for values in arguments.xacro_arg],
+        "--cutoff": [arguments.cutoff],
+        "--effort-delay": [arguments.effort_delay or None],
+        "--drive-gains": [f"{joint}={gain:g}".removeprefix("=") for joint, gain in arguments.drive_gains],
+    }
+    words = [[option, *map(str, values)] for option, values in options.items() if values not in ([], [None])]
+    return shlex.join(["robot_dynamics", "torque", str(bag), *itertools.chain(*words)])
 
 
 def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:
@@ -316,7 +334,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
     first = arguments.bags[0]
     model = load_robot(arguments, first)
     # Long recordings: only one unfiltered series is in memory at a time.
-    used = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
+    recorded = used = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
     tested = [_motion(read_series(bag, arguments), model, arguments) for bag in arguments.test]
     test_data = ", ".join(str(bag) for bag in arguments.test)
     if not tested and arguments.holdout > 0.0:
@@ -326,15 +344,18 @@ def run_identify(arguments: argparse.Namespace) -> None:
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
     source = recorded_robot(arguments, first)
-    report = _report(arguments, identification, used)
+    notes, deviations = _notes(identification, recorded), _deviations(identification)
     document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
-    comments = _comments(identification, report)
-    notes = _joint_comments(identification)
-    write_dynamics_file(arguments.output, document, comments, joint_comments=notes, overwrite=arguments.overwrite)
-    print("\n".join(report))
-    print(f"\n{_parameter_table(identification)}")
-    for line in _impossible(identification):
-        print(line)
+    write_dynamics_file(
+        arguments.output,
+        document,
+        "\n".join([*_report(arguments, identification, used), *notes]).splitlines(),
+        joint_comments={
+            joint: f"std. dev.: {', '.join(map(' '.join, row.items()))}" for joint, row in deviations.items() if row
+        },
+        footer=_parameter_table(identification),
+        overwrite=arguments.overwrite,
+    )
     if tested:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the prior model has issued them already
@@ -344,10 +365,17 @@ def run_identify(arguments: argparse.Namespace) -> None:
         motion = _joined(tested)
         determined = [torque_is_determined(identification.parameterization, part) & ~part.still for part in tested]
         without = "" if arguments.friction == "none" else ", without rest and reversals, where friction is undetermined"
-        print("\n" + wrapped(f"held out: {test_data}, {len(motion.time)} samples{without}"))
+        print(wrapped(f"held out: {test_data}, {len(motion.time)} samples{without}"))
         analyses = analyse_torque(model, motion), analyse_torque(identified, motion)
-        print(_holdout_table(*analyses, np.concatenate(determined)))
-    print(f"\ndynamics file: {arguments.output}")
+        print(_holdout_table(*analyses, np.concatenate(determined)), end="\n\n")
+    precise = identification.estimate.deviations < _DETERMINED * np.abs(identification.estimate.values)
+    print(
+        f"{np.count_nonzero(precise)} of {len(precise)} base parameters are determined better than "
+        f"{100 * _DETERMINED:.0f} %; the other inertias keep mostly the prior's values\n"
+    )
+    print("\n".join([*_friction_table(deviations, document["joints"]), *notes]).rstrip())
+    print(f"\ndynamics file: {arguments.output} (comments: method, all base parameters)")
+    print(f"next: {_torque_command(arguments, [*arguments.test, first][0], str(arguments.output))}")
 
 
 def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
@@ -361,124 +389,95 @@ def _report(arguments: argparse.Namespace, identification: Identification, used:
     estimate = identification.estimate
     share = "" if arguments.test or arguments.holdout == 0.0 else f"the first {100 * (1 - arguments.holdout):.0f} % of "
     lines = [
+        "Made by robot_dynamics identify.",
         f"identified from {share}{', '.join(str(bag) for bag in arguments.bags)}",
         f"filter: {used[0].smoothing}",
         f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
-        f"{estimate.condition:.3g}; friction: {_friction(identification, arguments.friction)}",
+        f"{estimate.condition:.3g}; friction: {arguments.friction}",
         f"physically consistent inertias: the residual is {100 * identification.loss:.1f} % larger than that of "
         f"unconstrained least squares; weight of the prior model {identification.weight:g}",
+        "Links that are fixed to another link are merged into it: they have mass 0 here.",
+        "Behind each joint: standard deviations of the unconstrained estimates. At the end: all base parameters.",
     ]
+    return [wrapped(line) for line in lines]
+
+
+def _notes(identification: Identification, recorded: Sequence[RecordedMotion]) -> list[str]:
+    """Return warnings and notes on data and estimate, a paragraph each."""
+    estimate, model, lines = identification.estimate, identification.parameterization.model, []
     residual = (1.0 + identification.loss) * estimate.noise
-    large = residual > _SMALL_RESIDUAL * root_mean_square(np.concatenate([motion.tau for motion in used]))
+    large = residual > _SMALL_RESIDUAL * root_mean_square(np.concatenate([motion.tau for motion in recorded]))
     if identification.loss > _LARGE_LOSS and large.any():
         lines.append("hint: no physical robot produces these torques; run robot_dynamics torque for probable causes")
     if estimate.still:
         lines.append(
             f"note: {', '.join(estimate.still)} does not move. Its effort is not used, its friction in the file is the "
-            "prior model's, and the links before and after it are identified as one body. To identify them, record a "
-            "motion of all joints"
+            "prior model's, and the links at it are identified as one body. Cure: record a motion of all joints"
         )
     if unseen := [name for name in estimate.unseen if name.rpartition(".")[0] not in estimate.still]:
         lines.append(
-            f"the motion does not excite {', '.join(unseen)}: these have the values of the prior model, a direction "
-            "of Coulomb friction that of the other direction"
+            f"note: the motion does not excite {', '.join(unseen)}: these have the values of the prior model, a "
+            "direction of Coulomb friction that of the other direction"
         )
-    link = identification.parameterization.model.payload_link
-    if link is not None:
-        lines.append(f"the payload on {link} is assumed known: it remains in the file, and the link excludes it")
+    if model.payload_link is not None:
+        lines.append(f"note: the payload on {model.payload_link} is assumed known: it remains in the file")
+        causes = hints(model, analyse_torque(model, recorded[0]))
+        lines += [f"warning: the data contradict the payload: {cause}" for cause in causes if "payload" in cause]
+    if names := list(itertools.compress(estimate.base.names, identification.impossible)):
+        short = ", ".join(re.sub(r" \+ .*", " + ...", name) for name in names)
+        lines.append(
+            f"warning: determined weakly: {short}. The estimates are negative, which no robot can have; the file has "
+            "positive values. Cure: record a motion of robot_dynamics excite; if the standard deviations at the end of "
+            "the file are much smaller than the estimates, run robot_dynamics torque for causes"
+        )
     return [wrapped(line) for line in lines]
 
 
-def _friction(identification: Identification, kind: str) -> str:
-    """Describe the friction that was identified."""
-    if kind != FRICTION_KINDS[0]:
-        return kind
-    parameterization = identification.parameterization
-    shapes = dict(zip(parameterization.model.moving_joints, parameterization.shapes, strict=True))
-    more = [f"{name} with the Stribeck effect" for name, shape in shapes.items() if shape.stribeck_velocity]
-    more += [f"{name} as a sigmoid" for name, shape in shapes.items() if shape.sigmoid_slope]
-    return ", ".join(["viscous and Coulomb", *more])
-
-
-def _impossible(identification: Identification) -> list[str]:
-    """Return a warning for each base parameter whose estimate is physically impossible."""
+def _deviations(identification: Identification) -> dict[str, dict[str, str]]:
+    """Return standard deviations of friction and rotors by joint and key in the dynamics file."""
     estimate = identification.estimate
-    columns = zip(estimate.base.names, estimate.values, estimate.deviations, identification.base_values, strict=True)
-    return [
-        wrapped(
-            f"warning: {name} cannot be negative; its estimate is {value:.3g} with a standard deviation of "
-            f"{deviation:.2g}. The file has {consistent:.3g}. Cure: record a motion that shows more of it"
-        )
-        for (name, value, deviation, consistent), wrong in zip(columns, identification.impossible, strict=True)
-        if wrong
-    ]
+    pairs = zip(estimate.base.names, estimate.deviations, strict=True)
+    known = {name.replace(" rotor.inertia", ".rotor_inertia"): f"{deviation:.2g}" for name, deviation in pairs}
+    return {
+        joint: {key: known[f"{joint}.{key}"] for key in _JOINT_KEYS if f"{joint}.{key}" in known}
+        for joint in identification.parameterization.model.moving_joints
+    }
 
 
-def _comments(identification: Identification, report: Sequence[str]) -> list[str]:
-    estimate = identification.estimate
-    residual = zip(identification.parameterization.model.joint_names, estimate.noise, strict=True)
-    residuals = ", ".join(f"{name} {value:.3g}" for name, value in residual if name not in estimate.still)
-    lines = [
-        "Made by robot_dynamics identify.",
-        *report,
-        wrapped(f"RMS residual of the base parameters in N m or N: {residuals}"),
-        "Links that are fixed to another link are merged into it: they have mass 0 here.",
-        "Behind each joint: standard deviations of the unconstrained estimates, and coefficients without motion.",
-    ]
-    return "\n".join(lines).splitlines()
+def _friction_table(deviations: dict[str, dict[str, str]], joints: dict[str, Any]) -> list[str]:
+    """Return a table of the identified friction and rotors of ``joints`` in the file; nothing if there are none."""
+    keys = [key for key in _JOINT_KEYS if any(key in row for row in deviations.values())]
+    rows = []
+    for joint, known in deviations.items():
+        values = joints[joint] | {"sigmoid": (joints[joint].get("sigmoid") or {}).get("amplitude")}
+        rows.append([joint, *(f"{values[k]:.3g} ({known.get(k, '-')})" if values.get(k) else "-" for k in keys)])
+    return ["friction and rotors in the file (SI units; std. dev.)", table(["", *keys], rows), ""] if keys else []
 
 
-def _joint_comments(identification: Identification) -> dict[str, str]:
-    """Return standard deviations and coefficients that are not excited, by joint name."""
-    estimate, comments = identification.estimate, {}
-    deviations = dict(zip(estimate.base.names, estimate.deviations, strict=True))
-    for joint in identification.parameterization.model.moving_joints:
-        names = {kind: f"{joint}.{kind}" for kind in (*COEFFICIENTS, "rotor_inertia")}
-        known = [f"{kind} {deviations[name]:.2g}" for kind, name in names.items() if name in deviations]
-        missing = [kind for kind, name in names.items() if name in estimate.unseen]
-        parts = [f"std. dev.: {', '.join(known)}"] if known else []
-        if missing:
-            parts.append(f"not excited: {', '.join(missing)}")
-        comments[joint] = "does not move: not identified" if joint in estimate.still else "; ".join(parts)
-    return comments
-
-
-def _parameter_table(identification: Identification) -> str:
+def _parameter_table(identification: Identification) -> list[str]:
     """Return a table with a row for each base parameter: estimate, standard deviation, value in the file."""
     estimate = identification.estimate
-    rows = [f"{'estimate':>11}{'std. dev.':>11}{'%':>8}{'in the file':>13}  base parameter (SI units)"]
-    columns = (estimate.values, estimate.deviations, identification.base_values, estimate.base.names)
-    for value, deviation, consistent, name in zip(*columns, strict=True):
-        share = min(100 * deviation / abs(value), 1000.0) if value else 1000.0
-        percent = f"{share:.2g}" if share < 99.5 else f"{share:.0f}" if share < 999.5 else ">999"
-        rows.append(f"{value:>11.4g}{deviation:>11.2g}{percent:>8}{consistent:>13.4g}  {name}")
-    return "\n".join(rows)
+    header = f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"
+    row = "{:>11.4g}{:>11.2g}{:>13.4g}  {}".format
+    return [header, *map(row, estimate.values, estimate.deviations, identification.base_values, estimate.base.names)]
 
 
 def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis, used: NDArray[np.bool_]) -> str:
-    """Return a table of RMS effort and error (Nm or N) and explained variance of each joint, and its conclusion.
-
-    The samples are those that are True in ``used`` (m, n).
-    """
-    rows, better, count = [], 0, 0
+    """Return a table of each joint's RMS effort and errors (Nm or N; %) over samples ``used`` (m, n), and a verdict."""
+    rows, worse, count = [], list[str](), 0
     efforts = (before.motion.tau, before.residual, after.residual)
     for j, name in enumerate(before.motion.joint_names):
-        tau, old, new = (values[used[:, j], j] for values in efforts)
-        if not len(tau):
+        if not used[:, j].any():
             rows.append([name, *["-"] * 5])
             continue
-        sizes = [float(np.sqrt(np.mean(values**2))) for values in (tau, old, new)]
-        shares = [f"{100 * (1 - left.var() / tau.var()):.1f} %" if tau.var() > 0.0 else "-" for left in (old, new)]
-        rows.append([name, *(f"{size:.3f}" for size in sizes), *shares])
-        better, count = better + (sizes[2] < sizes[1]), count + 1
-    lines = [table(["RMS of", "measured", "error before", "now", "explained before", "now"], rows)]
-    lines.append(f"the error is smaller in {better} of {count} joints")
-    if better < count - better:
-        lines.append(
-            wrapped(
-                "hint: the prior model predicts these samples better. If its friction is right, as in a simulation "
-                "of it, give --friction keep; else record a longer motion that moves all joints fast and slowly, far "
-                "and in all directions"
-            )
-        )
+        size, old, new = (float(np.sqrt(np.mean(values[used[:, j], j] ** 2))) for values in efforts)
+        shares = [f"{100 * error / size:.1f} %" if size > 0.0 else "-" for error in (old, new)]
+        rows.append([name, f"{size:.3f}", f"{old:.3f}", shares[0], f"{new:.3f}", shares[1]])
+        worse, count = worse + [name] * (new >= old), count + 1
+    lines = [table(["RMS of", "measured", "error before", "", "now", ""], rows)]
+    exceptions = f", not in {', '.join(worse)}" if worse else ""
+    lines.append(wrapped(f"the error is smaller in {count - len(worse)} of {count} joints{exceptions}"))
+    if len(worse) > count - len(worse):
+        hint = "hint: if the prior's friction is right, as in a simulation of it, give --friction keep; else record a "
+        lines.append(wrapped(hint + "longer motion that moves all joints fast and slowly, far and in all directions"))
     return "\n".join(lines)

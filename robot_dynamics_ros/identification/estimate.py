@@ -414,9 +414,10 @@ def write_dynamics_file(
     comments: Sequence[str],
     *,
     joint_comments: Mapping[str, str] = MappingProxyType({}),
+    footer: Sequence[str] = (),
     overwrite: bool = False,
 ) -> None:
-    """Write ``document`` as a dynamics file (YAML), with one comment line for each string in ``comments``.
+    """Write ``document`` as a dynamics file (YAML) between the lines of comment ``comments`` and ``footer``.
 
     ``joint_comments`` are written behind the entries of joints, by name. Raises RobotDynamicsError if the file cannot
     be written, or if it exists and ``overwrite`` is False.
@@ -432,7 +433,7 @@ def write_dynamics_file(
             text += f"  {_flow(name)}: {_flow(entry)}" + (f"  # {note}\n" if note else "\n")
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as file:
-            file.write(text)
+            file.write(text + "".join(f"# {line}\n" for line in footer))
     except OSError as error:
         raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with --output") from None
 
