@@ -31,8 +31,9 @@ def shown(name: str, node: ast.stmt, context: str) -> str:
         members = [f"    {ast.unparse(field)}" for field in node.body if isinstance(field, ast.AnnAssign)]
         for member in node.body:
             if isinstance(member, _FUNCTIONS) and (member.name == "__init__" or not member.name.startswith("_")):
-                summary = (ast.get_docstring(member) or "").partition("\n")[0]
-                members.append(f"    {_signature(member.name, member)}  # {summary}")
+                members.append(
+                    f'    {_signature(member.name, member)}\n        """{ast.get_docstring(member) or ""}"""'
+                )
         head = "\n".join([f"class {name}", *members])
     else:
         assert isinstance(node, _FUNCTIONS)

@@ -118,8 +118,9 @@ class Alignment:
     """Pairs of messages of one topic: message ``a[k]`` of A and ``b[k]`` of B, in the order of A.
 
     ``only_a`` and ``only_b`` are the indices of the messages without a partner. ``times`` are the times (ns) of all
-    messages of A and of B: stamps, by which they are paired, if ``stamped`` is True, else times of arrival. ``starts``
-    are the times (ns) in A and in B from which the seconds of a Place count. The stamps of B are ``shift`` (ns) later.
+    messages of A and of B, as recorded: stamps, by which they are paired, if ``stamped`` is True; else times of
+    arrival, and the order pairs them. ``starts`` are the times (ns) in A and in B from which the seconds of a Place count. The
+    stamps of B are ``shift`` (ns) later than those of their partners in A.
     """
 
     a: IntArray

@@ -83,12 +83,12 @@ class GeneralKernels:
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:
-        """Function of (q, qd, qdd, tau), each (count, n): torques without external wrenches."""
+        """Function of (q, qd, qdd, tau), each (count, n): torques, without external wrenches and joint friction."""
         return self._batch(entries.inverse_dynamics_batch)
 
     @cached_property
     def forward_dynamics_batch(self) -> Kernel:
-        """Function of (q, qd, tau, qdd), each (count, n): accelerations without external wrenches."""
+        """Function of (q, qd, tau, qdd), each (count, n): accelerations, without wrenches and joint friction."""
         return self._batch(entries.forward_dynamics_batch)
 
     def call(self, kernel: Kernel, axes: Sequence[int], *extra: Array) -> Call:
