@@ -119,8 +119,8 @@ class Alignment:
 
     ``only_a`` and ``only_b`` are the indices of the messages without a partner. ``times`` are the times (ns) of all
     messages of A and of B, as recorded: stamps, by which they are paired, if ``stamped`` is True; else times of
-    arrival, and the order pairs them. ``starts`` are the times (ns) in A and in B from which the seconds of a Place count. The
-    stamps of B are ``shift`` (ns) later than those of their partners in A.
+    arrival, and the order pairs them. ``starts`` are the times (ns) in A and in B from which the seconds of a Place
+    count. The stamps of B are ``shift`` (ns) later than those of their partners in A.
     """
 
     a: IntArray
