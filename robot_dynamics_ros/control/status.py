@@ -102,7 +102,10 @@ class StatusReport:
 
 
 def in_words(transition: Transition, cure: str) -> Note:
-    """Return the log message of a transition; ``cure`` is the instruction to clear a fault, used if it is over."""
+    """Return the log message of a transition.
+
+    ``cure`` is the instruction to clear a fault; a transition to FAULT, where all checks pass again, ends with it.
+    """
     text = f"{transition.before.value} -> {transition.after.value}"
     if transition.after is Mode.ACTIVE:
         return Note(OK, f"{text}: the fault is cleared, the arm holds its position")

@@ -138,7 +138,7 @@ def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
 
 
 def own_parameters(context: LaunchContext) -> list[str]:
-    """Return a list of the path in the argument params_file, which is absolute then; an empty list if it is empty.
+    """Return a list of the absolute path in the argument ``params_file``; an empty list if the argument is empty.
 
     Raises RobotDynamicsError if the file does not exist or is not a parameter file.
     """

@@ -32,6 +32,7 @@ class BasePlant:
     """Base class of ``Plant`` and ``PlantBatch``; in shapes, ... is () for a plant and (N,) for a batch.
 
     n is the number of independent joints, in the order of ``model.joint_names``. Properties return copies of the state.
+    ``integrator`` is "semi_implicit" or "rk4", ``step_size`` is in s; others raise RobotDynamicsError.
     """
 
     _arm: Arm
