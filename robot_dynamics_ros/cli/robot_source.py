@@ -175,12 +175,12 @@ def _completions(prefix: str, **_: Any) -> list[str]:
     return known or [name for name, has_urdf in _described().items() if has_urdf and name.startswith(prefix)]
 
 
-def same_robot(command: str, arguments: argparse.Namespace) -> str:
+def same_robot(command: str, arguments: argparse.Namespace, *bags: str) -> str:
     """Return a command line, quoted for a shell, of the subcommand ``command`` for the robot of ``arguments``.
 
     It contains ROBOT, and --dynamics and --xacro-arg if they are given.
     """
-    words = ["robot_dynamics", command, arguments.robot]
+    words = ["robot_dynamics", command, arguments.robot, *bags]
     if arguments.dynamics is not None:
         words += ["--dynamics", arguments.dynamics]
     if arguments.xacro_arg:

@@ -100,7 +100,7 @@ def run_simulate(arguments: argparse.Namespace) -> None:
         print("next: -o FOLDER keeps the recordings, --mass-scale 1.1 simulates an arm that is heavier than the model")
     else:
         recordings = [str(bag) for bag in bags.values()] or [str(output)]
-        print(f"next: {same_robot('view', arguments)} {shlex.join(recordings)}")
+        print(f"next: {same_robot('view', arguments, *recordings)}")
         print(f"      robot_dynamics report {shlex.quote(recordings[0])} -o report.html")
 
 
