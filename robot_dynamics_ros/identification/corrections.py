@@ -48,7 +48,7 @@ class Correction:
         return cls("", list(range(n)), np.ones(n), list(range(n)), np.ones(n), 0.0)
 
     def apply(self, evidence: Evidence) -> Evidence:
-        """Return ``evidence`` with motion and effort reordered and scaled as recorded without the mistake."""
+        """Return ``evidence`` in the model's order of joints, motion times ``signs`` and effort times ``gains``."""
         motion = evidence.motion
         q, qd, qdd = (values[:, self.joints] * self.signs for values in (motion.q, motion.qd, motion.qdd))
         tau, rate = (values[:, self.efforts] * self.gains for values in (motion.tau, evidence.effort_rate))

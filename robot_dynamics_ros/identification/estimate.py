@@ -4,10 +4,10 @@ The ten parameters of a body are its mass m (kg), first moment h = m c (3, kg m)
 iyy, iyz, izz (kg m^2) of I about the origin of its link frame, in the axes of that frame. Its pseudo-inertia
 P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite if and only if a distribution of mass has these
 parameters: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent inertial parameter
-identification", RA-L 2018. Where the data do not determine a parameter, the entropic divergence from
-the prior P0, D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, does. It is independent of frames and units, and keeps P
-positive definite: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach",
-T-RO 2020.
+identification", RA-L 2018. Where the data do not determine a parameter, the entropic divergence from the prior P0,
+D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, does. It is independent of frames and units, and keeps P positive
+definite: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach", T-RO
+2020.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ _UNITS = pseudo_inertia(np.eye(PARAMETERS))
 
 
 def physical_prior(parameters: Array) -> Array:
-    """Return inertial parameters (bodies, 10) adjusted to a positive definite pseudo-inertia.
+    """Return the ten ``parameters`` (bodies, 10) of each body, adjusted to a positive definite pseudo-inertia.
 
-    ``parameters`` (bodies, 10) are the ten of each body. Thin rods, point masses and impossible inertias
-    get a radius of gyration about their centre of mass of at least 1 cm in every direction. A body without mass becomes
-    a ball at its link's origin with 5 % of the mean body's mass and a radius of gyration of 5 cm.
+    Thin rods, point masses and impossible inertias get a radius of gyration about their centre of mass of at least 1 cm
+    in every direction. A body without mass becomes a ball at its link's origin with 5 % of the mean mass of the others
+    (1 kg if there are none) and a radius of gyration of 5 cm.
     """
     masses = parameters[:, 0]
     mean = float(masses[masses > 0.0].mean()) if (masses > 0.0).any() else 1.0
@@ -200,7 +200,7 @@ class Identification:
     weight
         Weight of the prior model in ``values``, chosen by cross-validation.
     loss
-        Relative increase of the weighted RMS residual from unconstrained least squares to ``values``.
+        Relative increase of the weighted RMS residual from unconstrained least squares to ``values``; 0.1 is 10 %.
     samples
         Number of measured torques used, over all joints.
     """

@@ -48,9 +48,9 @@ class ExcitationLimits:
         """Return the model's limits, reduced by a margin.
 
         ``margin``, from 0 to less than 1, is the share of each limit that stays free; of a position range, half of it
-        at each end. Joints without position limits get -pi to pi (rad or m), joints without velocity limit 1 rad/s or
-        m/s. ``acceleration``, a number or (n,), is not reduced. Raises RobotDynamicsError for a margin or an
-        acceleration out of range, and for a joint whose position range is empty.
+        at each end. Joints without position limits get -pi to pi (rad or m), without velocity limit 1 rad/s or m/s, and
+        without effort limit inf. ``acceleration``, a number or (n,), is not reduced. Raises RobotDynamicsError for a
+        margin or an acceleration out of range, and for a joint whose position range is empty.
         """
         if not 0.0 <= margin < 1.0:
             raise RobotDynamicsError(f"margin {margin} is out of range. Cure: give 0 or more, and less than 1")

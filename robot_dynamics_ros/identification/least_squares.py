@@ -2,8 +2,8 @@
 
 Only nearly independent samples are used, and no torque of a joint at rest. Each recording has PARTS (5) consecutive
 parts for cross-validation. R and z are a triangular factor of the regressor columns and the torque: for p parameters x,
-|R x - z|^2 is the sum of squared residuals. The standard deviations account for
-correlated noise, for disagreement between parts of the recording, and for effects that the model neglects.
+|R x - z|^2 is the sum of squared residuals. The standard deviations account for correlated noise, for disagreement
+between parts of the recording, and for effects that the model neglects.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Factors:
     def weighted(self, deviations: Array, parts: NDArray[np.bool_] | None = None) -> Array:
         """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (PARTS,), by default all.
 
-        Rows are weighted by 1 / ``deviations`` (n,).
+        Residuals of each joint are weighted by 1 / ``deviations`` (n,), in Nm or N.
         """
         chosen = self.triangles if parts is None else self.triangles[parts]
         stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])

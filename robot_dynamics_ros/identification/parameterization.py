@@ -71,8 +71,8 @@ class Parameterization:
     ) -> Parameterization:
         """Return the parameterization of a model.
 
-        ``shapes`` has one for each moving joint (default: viscous and Coulomb friction).
-        Raises RobotDynamicsError for any other kind of friction.
+        ``shapes`` has one for each moving joint (default: viscous and Coulomb friction). Raises RobotDynamicsError for
+        a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
         """
         if friction not in KINDS:
             raise RobotDynamicsError(f"friction {friction!r} is unknown. Cure: use one of {', '.join(KINDS)}")
@@ -131,13 +131,13 @@ class Parameterization:
 
     @property
     def new_rotors(self) -> slice:
-        """Slice of the rotor inertias of joints without a rotor in the model."""
+        """Slice of ``names`` with the rotor inertias of joints without a rotor in the model."""
         first = len(self.model.parameter_names)
         return slice(first, first + sum(name.endswith(".rotor_inertia") for name in self.names[first:]))
 
     @property
     def scalars(self) -> slice:
-        """Slice of the parameters after the bodies': rotor inertias and friction coefficients."""
+        """Slice of ``names`` after the bodies' parameters: rotor inertias and friction coefficients."""
         return slice(PARAMETERS * self.bodies, len(self.names))
 
     def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -203,7 +203,7 @@ class Parameterization:
 
     @property
     def moves(self) -> NDArray[np.bool_]:
-        """True (joints, n) if the coordinate moves the joint."""
+        """True (joints, n) if the coordinate (column) moves the joint (row)."""
         return np.asarray(self._factors != 0.0)
 
 
