@@ -153,7 +153,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments of report."""
     parser.description = (
         "Writes what a bag holds as one HTML page with interactive plots, which opens without network. "
         "The page lists what the bag does not contain."
@@ -165,7 +165,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(arguments: argparse.Namespace) -> None:
-    """Write the report; RobotDynamicsError for a bag or a robot that cannot be read."""
+    """Write the report and print its verdict. Raise RobotDynamicsError for a bag or a robot that cannot be read."""
     from robot_dynamics_ros.report import read_recording, write_report  # slow to load: not for record and play
 
     check_output(arguments, arguments.output)

@@ -1,4 +1,4 @@
-"""Commands excite, torque and identify: exciting trajectories, recorded torques, identified dynamics files."""
+"""Commands excite, torque and identify. run_<command> takes the parsed arguments that add_<command> declares."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _ONE_WAY = 0.02  # of a joint's highest speed, which it does not reach in the ot
 
 
 def add_excite(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments of excite."""
     parser.description = (
         "Find a Fourier series for each joint, within the limits of position, velocity and effort, that "
         "minimizes the condition number of the base regressor, and write it as parameters of trajectory_node. "
@@ -99,7 +99,7 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
 
 
 def run_excite(arguments: argparse.Namespace) -> None:
-    """Write the trajectory. Raise RobotDynamicsError for arguments out of range, and if no trajectory is found."""
+    """Write the trajectory file. Raise RobotDynamicsError for arguments out of range, or if none is found."""
     if arguments.robot is None:
         raise RobotDynamicsError("no robot is given. Cure: --robot with the name of a shipped robot, or a URDF file")
     if arguments.cycles < 1 or arguments.seed < 0:
@@ -160,7 +160,7 @@ def _limits_table(model: RobotModel, limits: ExcitationLimits, excitation: Excit
 
 
 def add_torque(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments of torque."""
     parser.description = (
         "Compute the model's joint torque along a recorded motion, split into inertia, velocity terms, "
         "gravity and friction, compare it with the measured effort, and report probable causes where the two "
@@ -182,7 +182,7 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
 
 
 def run_torque(arguments: argparse.Namespace) -> None:
-    """Print the table and the hints; RobotDynamicsError for a bag or a robot that cannot be read or does not fit."""
+    """Print the table of torques and the hints. Raise RobotDynamicsError for unusable bags, robots and arguments."""
     if arguments.example:
         _use_example(arguments)
     check_output(arguments, arguments.output)
@@ -286,7 +286,7 @@ def _parts(analysis: TorqueAnalysis) -> list[Any]:
 
 
 def add_identify(parser: argparse.ArgumentParser) -> None:
-    """Declare description and arguments."""
+    """Set the description of ``parser`` and add the arguments of identify."""
     parser.description = (
         "Identify the inertial parameters, rotor inertias and friction that explain the measured effort of "
         "recorded motions, test them on the last part of each recording, or on other recordings, and write them as a "
@@ -325,7 +325,7 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
 
 
 def run_identify(arguments: argparse.Namespace) -> None:
-    """Write the file and print its quality. Raise RobotDynamicsError for unusable bags, robots and arguments."""
+    """Write the dynamics file, print its quality. Raise RobotDynamicsError for unusable bags, robots and arguments."""
     if not 0.0 <= arguments.holdout <= _MAX_HOLDOUT:
         raise RobotDynamicsError(
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"

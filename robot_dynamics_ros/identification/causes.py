@@ -33,7 +33,7 @@ _MIN_DELAY, _MAX_DELAY = 2e-3, 0.1  # s
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Samples of a recorded motion, and the time derivative (m, n) of its measured effort in Nm/s or N/s."""
+    """Recorded motion of n joints at m times, and the time derivative (m, n) of its effort in Nm/s or N/s."""
 
     motion: RecordedMotion
     effort_rate: Array
@@ -50,7 +50,7 @@ class Hypothesis(NamedTuple):
         Function of the fitted parameters (p,) and their standard errors (p,). It returns the hint (cause, size and
         cure), or None if the parameters are implausible.
     precision
-        Prior inverse variances (p,) of the parameters about 0, in units of the weighted torque; 0: no prior.
+        Prior inverse variances (p,) of the parameters about 0, if torques have unit variance; 0: no prior.
     effect
         Share of the measured RMS torque that the cause must contribute in at least one joint.
     complexity
@@ -69,9 +69,9 @@ FRICTION = "missing friction"
 
 
 def causes(model: RobotModel) -> Mapping[str, Cause]:
-    """Return the possible causes of a residual by name, each a function of model and evidence.
+    """Return the possible causes of the torque residual of ``model``, by name.
 
-    It returns the hypothesis that this cause explains the residual.
+    Each is a function of a model and the ``Evidence`` with its joints; it returns the ``Hypothesis`` of this cause.
     """
     links = model.moving_links
     return {
@@ -181,8 +181,8 @@ def _known_payload(body: int, model: RobotModel) -> str:
 def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     """Return the hypothesis of missing friction, with 3 n parameters.
 
-    These are, for each joint, the viscous coefficients (Nm s/rad or N s/m), then the Coulomb levels (Nm or N) in
-    positive and in negative direction.
+    These are n viscous coefficients (Nm s/rad or N s/m), n Coulomb levels (Nm or N) in positive direction, and n in
+    negative direction, each in the order of the model's n joints, which ``evidence`` must have too.
     """
     motion, n = evidence.motion, model.n
     columns = np.zeros((len(motion.time), n, 3 * n))

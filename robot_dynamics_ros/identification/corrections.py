@@ -44,11 +44,11 @@ class Correction:
 
     @classmethod
     def none(cls, n: int) -> Correction:
-        """Return the correction of ``n`` joints that changes nothing."""
+        """Return the correction of ``n`` joints that changes nothing, with complexity 0."""
         return cls("", list(range(n)), np.ones(n), list(range(n)), np.ones(n), 0.0)
 
     def apply(self, evidence: Evidence) -> Evidence:
-        """Return the samples ``evidence`` with this correction."""
+        """Return ``evidence`` in the model's order of joints, motion times ``signs`` and effort times ``gains``."""
         motion = evidence.motion
         q, qd, qdd = (values[:, self.joints] * self.signs for values in (motion.q, motion.qd, motion.qdd))
         tau, rate = (values[:, self.efforts] * self.gains for values in (motion.tau, evidence.effort_rate))
@@ -56,7 +56,7 @@ class Correction:
 
 
 def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
-    """Yield the correction of each single mistake of units, signs or order that ``evidence`` may have."""
+    """Yield corrections of units, signs or order that ``evidence``, with the joints of ``model``, may need."""
     names = evidence.motion.joint_names
     plain = replace(Correction.none(len(names)), complexity=1.0)
     yield from _unit_corrections(model, evidence)

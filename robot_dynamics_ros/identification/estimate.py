@@ -1,11 +1,13 @@
 """Identification: physically consistent parameters that fit recorded torques, close to a prior model.
 
-A body's pseudo-inertia P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite if and only if a distribution of
-mass has these parameters: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent
-inertial parameter identification", RA-L 2018. Where the data do not determine a parameter, the entropic divergence from
-the prior P0, D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, does. It is independent of frames and units, and keeps P
-positive definite: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach",
-T-RO 2020.
+The ten parameters of a body are its mass m (kg), first moment h = m c (3, kg m), and moments of inertia ixx, ixy, ixz,
+iyy, iyz, izz (kg m^2) of I about the origin of its link frame, in the axes of that frame. Its pseudo-inertia
+P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite if and only if a distribution of mass has these
+parameters: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent inertial parameter
+identification", RA-L 2018. Where the data do not determine a parameter, the entropic divergence from the prior P0,
+D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, does. It is independent of frames and units, and keeps P positive
+definite: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach", T-RO
+2020.
 """
 
 from __future__ import annotations
@@ -46,11 +48,7 @@ _MASSLESS_SHARE, _MASSLESS_RADIUS = 0.05, 0.05  # of the mean body's mass; m
 
 
 def pseudo_inertia(parameters: Array) -> Array:
-    """Return the pseudo-inertia (..., 4, 4) of inertial parameters (..., 10).
-
-    The ten parameters of a body are its mass m (kg), first moment m c (3, kg m), and moments of inertia ixx, ixy, ixz,
-    iyy, iyz, izz (kg m^2) about the origin of its link frame, in the axes of that frame.
-    """
+    """Return the pseudo-inertia P (..., 4, 4) of the ten parameters (..., 10) of bodies."""
     inertia = parameters[..., [[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
     pseudo = np.empty((*parameters.shape[:-1], 4, 4))
     pseudo[..., :3, :3] = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - inertia
@@ -60,7 +58,7 @@ def pseudo_inertia(parameters: Array) -> Array:
 
 
 def body_parameters(pseudo: Array) -> Array:
-    """Return the inertial parameters (..., 10) of a pseudo-inertia (..., 4, 4): I = tr(S) 1 - S."""
+    """Return the ten parameters (..., 10) of bodies with the pseudo-inertia P (..., 4, 4): I = tr(S) 1 - S."""
     s = pseudo[..., :3, :3]
     inertia = np.trace(s, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - s
     upper = np.triu_indices(3)
@@ -71,11 +69,11 @@ _UNITS = pseudo_inertia(np.eye(PARAMETERS))
 
 
 def physical_prior(parameters: Array) -> Array:
-    """Return inertial parameters (bodies, 10) adjusted to a positive definite pseudo-inertia.
+    """Return the ten ``parameters`` (bodies, 10) of each body, adjusted to a positive definite pseudo-inertia.
 
-    ``parameters`` (bodies, 10) are ordered as in ``pseudo_inertia``. Thin rods, point masses and impossible inertias
-    get a radius of gyration about their centre of mass of at least 1 cm in every direction. A body without mass becomes
-    a ball at its link's origin with 5 % of the mean body's mass and a radius of gyration of 5 cm.
+    Thin rods, point masses and impossible inertias get a radius of gyration about their centre of mass of at least 1 cm
+    in every direction. A body without mass becomes a ball at its link's origin with 5 % of the mean mass of the others
+    (1 kg if there are none) and a radius of gyration of 5 cm.
     """
     masses = parameters[:, 0]
     mean = float(masses[masses > 0.0].mean()) if (masses > 0.0).any() else 1.0
@@ -104,8 +102,9 @@ def feasible_fit(
     ten parameters of each of ``bodies`` bodies, in SI units, and continues with positive scalars. It is minimized by
     Newton's method with a line search (Boyd, Vandenberghe, "Convex optimization", chapter 9.6).
 
-    ``triangle`` (rows, p + 1) is [R z], weighted by the noise. ``prior`` (p,) is x0; it must be physically consistent,
-    as must ``start`` (p,), the first iterate (default: the prior). ``weights`` (p - 10 bodies,) belongs to the scalars.
+    ``triangle`` (rows, p + 1) is [R z]: regressor and torque divided by the noise, or their triangular factor.
+    ``prior`` (p,) is x0, with P0 of each body. Its P0 must be positive definite and its scalars positive, as those of
+    ``start`` (p,), the first iterate (default: the prior). ``weights`` (p - 10 bodies,) belong to the scalars.
     """
     first = PARAMETERS * bodies
     matrix, target = triangle[:, :-1], triangle[:, -1]
@@ -201,7 +200,7 @@ class Identification:
     weight
         Weight of the prior model in ``values``, chosen by cross-validation.
     loss
-        Relative increase of the weighted RMS residual from unconstrained least squares to ``values``.
+        Relative increase of the weighted RMS residual from unconstrained least squares to ``values``; 0.1 is 10 %.
     samples
         Number of measured torques used, over all joints.
     """
@@ -232,9 +231,10 @@ class Identification:
 def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION_KINDS[0]) -> Identification:
     """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
 
-    ``model`` is the prior. ``motions``, see ``motion.recorded_motion``, must have its joints, in its order.
-    ``friction`` is one of FRICTION_KINDS. Of a joint that does not move, neither torque nor friction is used.
-    Raises RobotDynamicsError for any other kind, and BagError if the motions are too short.
+    ``model`` is the prior. ``motions`` must have its joints, in its order. ``friction`` is "viscous_coulomb", "none",
+    "keep" (the prior's) or "auto" (also Stribeck effect or sigmoid, where cross-validation favours it). Of a joint that
+    does not move, neither torque nor friction is used. Raises RobotDynamicsError for any other kind, and BagError if
+    the motions are too short.
     """
     parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
     samples, factors, estimate, weight, values = _fitted(parameterization, motions)

@@ -48,9 +48,9 @@ class ExcitationLimits:
         """Return the model's limits, reduced by a margin.
 
         ``margin``, from 0 to less than 1, is the share of each limit that stays free; of a position range, half of it
-        at each end. Joints without position limits get -pi to pi (rad or m), joints without velocity limit 1 rad/s or
-        m/s. ``acceleration``, a number or (n,), is not reduced. Raises RobotDynamicsError for a margin or an
-        acceleration out of range, and for a joint whose position range is empty.
+        at each end. Joints without position limits get -pi to pi (rad or m), without velocity limit 1 rad/s or m/s, and
+        without effort limit inf. ``acceleration``, a number or (n,), is not reduced. Raises RobotDynamicsError for a
+        margin or an acceleration out of range, and for a joint whose position range is empty.
         """
         if not 0.0 <= margin < 1.0:
             raise RobotDynamicsError(f"margin {margin} is out of range. Cure: give 0 or more, and less than 1")
@@ -86,7 +86,7 @@ class ExcitationLimits:
     def effort_ratio(self, model: RobotModel, q: Array, qd: Array, qdd: Array) -> float:
         """Return the largest ratio of effort (inverse dynamics and friction) to its limit along a motion.
 
-        ``q``, ``qd`` and ``qdd`` (m, n) are in SI units.
+        ``q``, ``qd`` and ``qdd`` (m, n) are in SI units. More than 1: a limit is exceeded; 0 for infinite limits.
         """
         tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
         return float((np.abs(tau) / self.effort).max())
@@ -94,7 +94,7 @@ class ExcitationLimits:
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """Periodic motion: ``center`` plus the Fourier series of ``control.trajectory.generators.fourier_wave``.
+    """Periodic motion q(t) = center + sum_l a_l / (w l) sin(w l t) - b_l / (w l) cos(w l t), w = 2 pi base_frequency.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Excitation:
     condition: float
 
     def samples(self, count: int) -> tuple[Array, Array, Array]:
-        """Return q, qd, qdd (count, n) in SI units at evenly spaced times of one period, from 0."""
+        """Return q, qd, qdd (count, n) in SI units at the times k / (count base_frequency) s, k = 0 to count - 1."""
         times = np.arange(count) / (count * self.base_frequency)
         wave = fourier_wave(times, self.sine, self.cosine, 2 * math.pi * self.base_frequency)
         return self.center + wave[0], wave[1], wave[2]

@@ -1,4 +1,4 @@
-"""Joint friction that is linear in its coefficients: Craig (6.110)-(6.112), Stribeck effect, sigmoid."""
+"""Friction, linear in COEFFICIENTS viscous, coulomb, coulomb_negative, static, sigmoid: Craig (6.110)-(6.112)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SIGMOID_SHIFTS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # times the width
 class FrictionShape:
     """Friction parameters of a joint on which its torque depends nonlinearly; all zero: viscous and Coulomb friction.
 
-    ``stribeck_velocity`` (rad/s or m/s) above 0 adds static friction with the Stribeck effect. ``sigmoid_slope`` (s/rad
-    or s/m) above 0 replaces Coulomb friction by a sigmoid of the velocity plus ``sigmoid_shift`` (rad/s or m/s). The
-    formulas are in ``kernels/friction.py``.
+    ``stribeck_velocity`` w (rad/s or m/s) above 0 makes dry friction coulomb (1 - e) + static e at the velocity v, with
+    e = exp(-(v/w)^2). ``sigmoid_slope`` a (s/rad or s/m) above 0 replaces it by sigmoid (s(a (v + d)) - s(a d)), with
+    s(x) = 1 / (1 + exp(-x)) and ``sigmoid_shift`` d (rad/s or m/s).
     """
 
     stribeck_velocity: float = 0.0
@@ -37,7 +37,7 @@ class FrictionShape:
 
     @property
     def used(self) -> tuple[bool, ...]:
-        """True (5,) for each of COEFFICIENTS that this shape has."""
+        """True for each of the five COEFFICIENTS, in their order, that this shape has."""
         dry = self.sigmoid_slope == 0.0
         return True, dry, dry, self.stribeck_velocity > 0.0, not dry
 
@@ -67,7 +67,7 @@ def friction_columns(rates: Array, shapes: Sequence[FrictionShape] | None = None
 def candidate_shapes(fastest: Array) -> Iterator[tuple[FrictionShape, ...]]:
     """Yield tuples with a candidate shape for each joint: with the Stribeck effect, then sigmoids.
 
-    They are proportional to the highest speeds ``fastest`` (joints,) in rad/s or m/s.
+    Velocities and widths are 2 to 16 % of the highest speeds ``fastest`` (joints,), rad/s or m/s; 0 counts as 1.
     """
     speeds = [float(speed) if speed > 0.0 else 1.0 for speed in fastest]
     for share in _STRIBECK_VELOCITIES:
@@ -78,7 +78,7 @@ def candidate_shapes(fastest: Array) -> Iterator[tuple[FrictionShape, ...]]:
 
 
 def nonlinear_friction(rates: Array, fastest: Array) -> Array:
-    """Return three friction torques (m, joints, 3) of unit amplitude that are nonlinear in the speed.
+    """Return three friction torques (m, joints, 3) of unit amplitude, signed as the velocity and nonlinear in it.
 
     Their magnitudes are exp(-20 s), an exponential Stribeck effect (Armstrong-Helouvry, Dupont, Canudas de Wit,
     Automatica 1994), s^(1/2) and s^2, where s = abs(rate) / fastest for ``rates`` (m, joints), ``fastest`` (joints,).
@@ -89,7 +89,7 @@ def nonlinear_friction(rates: Array, fastest: Array) -> Array:
 
 
 def at_rest(rates: Array, reach: int) -> NDArray[np.bool_]:
-    """Return True (m, joints) where a joint is at rest or reverses within ``reach`` samples.
+    """Return True (m, joints) where a joint is at rest or reverses up to ``reach`` samples before or after.
 
     Friction is undetermined there: it balances the load at rest, and the filter smears its step at a reversal. At rest
     means below 2 % of the joint's highest speed in ``rates`` (m, joints).

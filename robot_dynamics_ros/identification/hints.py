@@ -32,10 +32,10 @@ _UNDETERMINED = 1e-4  # of a parameter's variance by the ridge alone: with more 
 def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     """Return the probable causes of a torque residual, a sentence each with size and cure; empty if none explains it.
 
-    ``model`` is the model of ``analysis``. A hypothesis is a set of up to three ``causes`` and at most one of
-    ``corrections``. It is fitted to the residual by weighted least squares and judged by cross-validation over blocks
-    of the recording. Each cause must reduce the squared error by 30 % (scaled by its ``complexity``), contribute its
-    ``effect`` to the torque of some joint, and have plausible parameters. Fewer than 60 samples give no hints.
+    ``model`` is the model of ``analysis``. A hypothesis is a set of up to three causes, such as a payload or friction,
+    and at most one mistake of signs, order or units. It is fitted by weighted least squares and judged by
+    cross-validation over blocks of the recording. Each cause must reduce the squared error, most by about 30 %, have a
+    significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints.
     """
     motion = analysis.motion
     thin = slice(None, None, -(-len(motion.time) // _SAMPLES))

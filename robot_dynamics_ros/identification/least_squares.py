@@ -1,7 +1,9 @@
 """Weighted least squares on the base regressor, Spong (9.121), with standard deviations that hold on real recordings.
 
-Only nearly independent samples are used, and no torque of a joint at rest. The standard deviations account for
-correlated noise, for disagreement between parts of the recording, and for effects that the model neglects.
+Only nearly independent samples are used, and no torque of a joint at rest. Each recording has PARTS (5) consecutive
+parts for cross-validation. R and z are a triangular factor of the regressor columns and the torque: for p parameters x,
+|R x - z|^2 is the sum of squared residuals. The standard deviations account for correlated noise, for disagreement
+between parts of the recording, and for effects that the model neglects.
 """
 
 from __future__ import annotations
@@ -47,9 +49,10 @@ class Samples:
     qddd, taud
         Time derivatives (m, n) of acceleration and torque.
     used
-        True (m, n) if the torque of this joint is used: see ``torque_is_determined``; False if it never moves.
+        True (m, n) if the torque of this joint is used: it moves in some recording, and no joint with dry friction that
+        it moves is at rest or reverses within 1.5 periods of the filter's cutoff.
     part
-        Number (m,) of the part, from 0 to PARTS - 1.
+        Number (m,) of the part of its recording, from 0 to PARTS - 1.
     """
 
     q: Array
@@ -65,8 +68,8 @@ class Samples:
     def of(cls, parameterization: Parameterization, motions: Sequence[RecordedMotion]) -> Samples:
         """Return samples of recordings that are half a period of the filter's cutoff apart.
 
-        The filtered noise is nearly white there: parallel decimation, Gautier 1997. ``motions`` have the joints of the
-        model, in its order.
+        The filtered noise is nearly white there: parallel decimation, Gautier 1997. Without a filter all are returned.
+        ``motions`` have the joints of the model, in its order.
         """
         recordings = []
         moves = ~np.all([motion.still for motion in motions], axis=0)
@@ -92,7 +95,7 @@ class Samples:
     def columns(self, parameterization: Parameterization, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
         """Yield slice, regressor columns (k, n, p) and torque (k, n) of chunks of the samples; unused rows are zero.
 
-        Each chunk begins with the last ``overlap`` samples of the one before it.
+        The known torque is subtracted. Each chunk repeats the last ``overlap`` samples of the one before it.
         """
         for start in range(0, len(self), _CHUNK):
             chunk = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
@@ -103,7 +106,10 @@ class Samples:
 
 
 def torque_is_determined(parameterization: Parameterization, motion: RecordedMotion) -> NDArray[np.bool_]:
-    """Return True (m, n) where no joint with dry friction is at rest or reverses, see ``friction.at_rest``."""
+    """Return True (m, n) unless a joint with dry friction that the coordinate moves is at rest or reverses nearby.
+
+    At rest is up to 2 % of the joint's highest speed in ``motion``; nearby, within 1.5 periods of the filter's cutoff.
+    """
     reach = math.ceil(_REACH / motion.step) if motion.step else 0
     return ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach))
 
@@ -112,8 +118,7 @@ def torque_is_determined(parameterization: Parameterization, motion: RecordedMot
 class Factors:
     """Factors [R z], ``triangles`` (PARTS, n, p + 1, p + 1), of regressor and torque, for each part and joint.
 
-    They are those of a QR factorization, which contain all that least squares needs. ``counts`` (PARTS, n) are the
-    numbers of torques used.
+    ``counts`` (PARTS, n) are the numbers of torques used.
     """
 
     triangles: Array
@@ -152,7 +157,7 @@ class Factors:
     def weighted(self, deviations: Array, parts: NDArray[np.bool_] | None = None) -> Array:
         """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (PARTS,), by default all.
 
-        Rows are weighted by 1 / ``deviations`` (n,).
+        Residuals of each joint are weighted by 1 / ``deviations`` (n,), in Nm or N.
         """
         chosen = self.triangles if parts is None else self.triangles[parts]
         stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
@@ -199,8 +204,8 @@ class BaseEstimate:
 def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
     """Estimate the base parameters by least squares, iteratively weighted by the inverse of each joint's RMS residual.
 
-    ``factors`` are those of ``samples``. Raises BagError if a joint moves, but never for long enough in one direction,
-    or if there are too few torques (two or less for each base parameter).
+    ``factors`` are ``Factors.of(parameterization, samples)``. Raises BagError if a joint moves, but never for
+    long enough in one direction, or if there are too few torques (two or less for each base parameter).
     """
     base, counts, moves = parameterization.base, factors.counts.sum(axis=0), samples.qd.any(axis=0)
     idle = [name for name, here in zip(parameterization.model.joint_names, moves & (counts == 0), strict=True) if here]

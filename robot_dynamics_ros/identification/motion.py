@@ -73,7 +73,7 @@ class Smoothing:
 
     @property
     def edge(self) -> float:
-        """Time (s) dropped at each end of a stretch, where the filter lacks samples on one side."""
+        """Time (s) dropped at each end of a stretch, 1.5 periods of the cutoff; 0 if ``cutoff`` is 0 or None."""
         return _EDGE / self.cutoff if self.cutoff else 0.0
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class RecordedMotion:
     joint_names
         The n joints, in the order of the columns.
     time
-        Time (m,) in s from the first message; increasing, with a step where messages were left out.
+        Time (m,) in s from the first usable message; increasing, with a step where messages were left out.
     q, qd, qdd, tau
         Position, velocity, acceleration and measured torque (m, n).
     smoothing
@@ -114,12 +114,12 @@ class RecordedMotion:
 
     @property
     def step(self) -> float:
-        """Time between samples in periods of the filter's cutoff; 0 without a filter."""
+        """Median time between samples in periods of the filter's cutoff; 0 without a filter, or for one sample."""
         return (self.smoothing.cutoff or 0.0) * float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
 
     @property
     def still(self) -> NDArray[np.bool_]:
-        """True (n,) for joints that do not move."""
+        """True (n,) for joints whose positions lie within less than 1e-3 rad or m."""
         return np.asarray(np.ptp(self.q, axis=0) < _STANDSTILL)
 
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
@@ -137,8 +137,8 @@ def recorded_motion(
     """Filter the recording ``series`` by ``smoothing``, differentiate it, and sample it evenly.
 
     Messages with NaN, without a stamp, or with a stamp not after the previous one are left out, and so are those of a
-    robot at rest whose efforts are all exactly 0 for 0.1 s or more: brakes hold it. The rest is divided
-    where two messages are more than five periods apart, so that no filter crosses a gap; shorter holes and jitter are
+    robot at rest whose efforts are all exactly 0 for 0.1 s or more: brakes hold it. The rest is divided where two
+    messages are more than five median intervals apart, so that no filter crosses a gap; shorter holes and jitter are
     removed by linear interpolation. Accelerations, and velocities that were not recorded, are five-point central
     differences. At both ends of each stretch one and a half periods of the cutoff are dropped; then 20 samples for each
     period of the cutoff are kept.
@@ -257,7 +257,7 @@ class TorqueAnalysis:
 
     @property
     def model(self) -> Array:
-        """Torque (m, n) of the model: the sum of its terms."""
+        """Torque (m, n) of the model, Nm or N: inertia + velocity + gravity + friction."""
         return self.inertia + self.velocity + self.gravity + self.friction
 
     @property

@@ -36,12 +36,15 @@ _SPEED, _ACCELERATION = 3.0, 10.0  # of random states, if there is no limit
 class Parameterization:
     """Linear model of the torque in p parameters x: tau = columns(q, qd, qdd) x + known(q, qd, qdd).
 
+    COEFFICIENTS of friction are viscous, coulomb, coulomb_negative, static and sigmoid (amplitude), in this order.
+    Coordinates are the n independent joints of the model; "joints" in a shape is the number of its moving joints.
+
     Attributes
     ----------
     model
         The prior model, with n independent joints. It has more moving joints if some are coupled, as mimic joints are.
     friction
-        One of KINDS.
+        "viscous_coulomb": identified with ``shapes``; "none": no friction; "keep": that of the prior model.
     shapes
         Friction shape of each moving joint, if friction is identified.
     names
@@ -68,8 +71,8 @@ class Parameterization:
     ) -> Parameterization:
         """Return the parameterization of a model.
 
-        ``friction`` is one of KINDS. ``shapes`` has one for each moving joint (default: viscous and Coulomb friction).
-        Raises RobotDynamicsError for any other kind of friction.
+        ``shapes`` has one for each moving joint (default: viscous and Coulomb friction). Raises RobotDynamicsError for
+        a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
         """
         if friction not in KINDS:
             raise RobotDynamicsError(f"friction {friction!r} is unknown. Cure: use one of {', '.join(KINDS)}")
@@ -128,13 +131,13 @@ class Parameterization:
 
     @property
     def new_rotors(self) -> slice:
-        """Slice of the rotor inertias of joints without a rotor in the model."""
+        """Slice of ``names`` with the rotor inertias of joints without a rotor in the model."""
         first = len(self.model.parameter_names)
         return slice(first, first + sum(name.endswith(".rotor_inertia") for name in self.names[first:]))
 
     @property
     def scalars(self) -> slice:
-        """Slice of the parameters after the bodies': rotor inertias and friction coefficients."""
+        """Slice of ``names`` after the bodies' parameters: rotor inertias and friction coefficients."""
         return slice(PARAMETERS * self.bodies, len(self.names))
 
     def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -152,14 +155,14 @@ class Parameterization:
     def friction_torques(self, qd: Array, shapes: Sequence[FrictionShape]) -> Array:
         """Return the torque (m, n, 5 joints) for a unit of each of COEFFICIENTS, each for all joints, at ``qd`` (m, n).
 
-        ``shapes`` has one for each moving joint; it need not be the parameterization's.
+        The joints of the first coefficient come first. ``shapes``, one for each joint, may differ from those here.
         """
         return self._at_coordinates(friction_columns(self.joint_rates(qd), shapes))
 
     def nonlinear_friction(self, qd: Array, fastest: Array) -> Array:
-        """Return the torque (m, n, 3 joints) of ``friction.nonlinear_friction`` at velocities ``qd`` (m, n).
+        """Return the torque (m, n, 3 joints) of friction exp(-20 s), s^(1/2) and s^2 at velocities ``qd`` (m, n).
 
-        ``fastest`` (joints,) are the highest speeds of the moving joints, rad/s or m/s.
+        s is a joint's speed over its highest, ``fastest`` (joints,), rad/s or m/s. Joints of the first come first.
         """
         return self._at_coordinates(nonlinear_friction(self.joint_rates(qd), fastest))
 
@@ -183,7 +186,7 @@ class Parameterization:
         return qd @ self._factors.T
 
     def joint_inertias(self, q: Array) -> Array:
-        """Return the mean inertia (r,) at the joints of the r ``new_rotors`` over positions ``q`` (m, n)."""
+        """Return the mean diagonal (r,) of the mass matrix over ``q`` (m, n), at the joints of the r ``new_rotors``."""
         diagonal = np.diagonal(self.model.mass_matrix(q), axis1=-2, axis2=-1).mean(axis=0)
         at_joints = np.abs(self._factors) @ diagonal
         count = self.new_rotors.stop - self.new_rotors.start
@@ -200,7 +203,7 @@ class Parameterization:
 
     @property
     def moves(self) -> NDArray[np.bool_]:
-        """True (joints, n) if the coordinate moves the joint."""
+        """True (joints, n) if the coordinate (column) moves the joint (row)."""
         return np.asarray(self._factors != 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Figures of the report, as data and layout for plotly.js."""
+"""Figures of the report: dicts of "data" and "layout" for plotly.js. Times are in s after ``Recording.start``."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _MAX_LIMIT_RATIO = 2.5  # effort limits above this multiple of the largest effor
 
 
 def extremes(values: Array, points: int) -> NDArray[np.intp]:
-    """Return the increasing indices of the values to draw: little more than ``points``, and all peaks.
+    """Return increasing indices into ``values`` (m,), of those to draw: all if m <= ``points``, else about ``points``.
 
-    The values are divided into points / 2 intervals of equal length. Each keeps its smallest and its largest value, and
-    one NaN if it has any, so that gaps remain visible. The first and the last value are kept.
+    The values are then divided into points / 2 intervals of equal length. Each keeps its smallest and its largest
+    value, and one NaN if it has any, so that gaps remain visible. The first and the last value are kept.
     """
     m = len(values)
     if m <= points:
@@ -79,7 +79,10 @@ def _measured_and_commanded(recording: Recording, joint: str, field: str, names:
 
 
 def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | None) -> Figure | None:
-    """Return position, velocity, tracking error, torque and residual of a joint over time; None without data."""
+    """Return the plots of the joint with this name over time; None if the recording has none of their values.
+
+    They are position, velocity, tracking error (none if ``tracking`` is None), torque, and measured minus model torque.
+    """
     unit = "m" if recording.sliding(joint) else "rad"
     rows: list[_Row] = []
     for field, rate in (("position", ""), ("velocity", "/s")):
@@ -94,7 +97,7 @@ def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | No
 
 
 def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | None:
-    """Return the tracking errors of all joints over time; None if there are none."""
+    """Return the tracking errors of all joints over time, mrad or mm; None if all are NaN."""
     units: dict[str, list[Figure]] = {}
     for k, (joint, error) in enumerate(zip(tracking.joint_names, 1e3 * tracking.error.T, strict=True)):
         if np.isfinite(error).any():
@@ -155,7 +158,7 @@ def _stacked(recording: Recording, rows: Sequence[_Row], height: int = 130) -> F
 
 
 def histogram_figure(name: str, values: Array) -> Figure | None:
-    """Return the histogram of durations (m,), s, in ms with a logarithmic count; None if there are none."""
+    """Return the histogram in ms of durations ``values`` (m,), s, titled ``name``; None if none of them is finite."""
     values = 1e3 * values[np.isfinite(values)]
     if not len(values):
         return None
@@ -180,9 +183,9 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
 
 
 def fault_figure(recording: Recording, events: Sequence[Event], times: Array) -> Figure | None:
-    """Return the mode of each sender over the whole recording, and a marker for each event; None without both.
+    """Return the mode of each sender over the whole recording, and a marker for each event.
 
-    ``times`` (k,), s, are those of the ``events``.
+    ``times`` (k,), s, belong to the k ``events``. None if there are neither modes nor events.
     """
     senders = list(recording.diagnostics.modes)
     histories = [recording.mode_history(sender) for sender in senders]

@@ -126,7 +126,7 @@ addEventListener("afterprint", () => {
 
 
 def write_report(recording: Recording, output: str | Path, *, overwrite: bool = False) -> list[Statement]:
-    """Write the report of a recording as one HTML page, which opens without network. Return its verdict.
+    """Write the report of a recording as one HTML page that needs no network. Return the statements of its verdict.
 
     Raises BagError if the file cannot be written, or exists and ``overwrite`` is False, and RobotDynamicsError if
     plotly is not installed.
@@ -276,7 +276,10 @@ def _add_faults(page: _Page, recording: Recording) -> None:
 
 
 def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
-    """Return the row of the table for each event; ``times`` (k,) are in s."""
+    """Return a row for each event: time, sender, level, mode, cause, joint, value and message, as texts.
+
+    ``times`` (k,) are those of the k ``events``, in s. A change of mode is "before → mode".
+    """
     rows: list[Sequence[str]] = []
     for time, e in zip(times, events, strict=True):
         mode = f"{e.before} → {e.mode}" if e.before else e.mode
@@ -297,7 +300,7 @@ def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, e
 
 
 def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence[str]]:
-    """Return a row for each joint: RMS tracking error, allowed RMS error, largest error and its time."""
+    """Return a row of texts for each joint: name, unit mrad or mm, RMS error, allowed RMS, largest, its time (s)."""
     rows: list[Sequence[str]] = []
     for joint, error, allowed in zip(errors.joint_names, errors.error.T, errors.allowed_rms, strict=True):
         worst = np.abs(np.where(np.isfinite(error), error, 0.0))
@@ -326,7 +329,12 @@ def _add_torque(page: _Page, recording: Recording) -> None:
 
 
 def torque_rows(recording: Recording) -> list[Sequence[str]]:
-    """Return a row for each joint: commanded and measured torque, the effort limit, and the residual of the model."""
+    """Return a row of 12 texts for each joint, with "–" for unknown values.
+
+    They are name, unit, RMS and largest commanded effort, RMS and largest measured effort, effort limit, share of it
+    that the largest reaches, RMS torque residual (measured minus model), allowed RMS residual, mean residual, and share
+    of the measured torque's variance that the model explains.
+    """
     analysis = recording.analysis
     rows: list[Sequence[str]] = []
     for joint in recording.series.joint_names:
@@ -373,7 +381,10 @@ def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> 
 
 
 def durations(recording: Recording, answered: Answers | None) -> dict[str, Array]:
-    """Return the intervals between messages and the latency of commands, if it is known, each (k,), s, by name."""
+    """Return the intervals between messages, by stamp and by arrival, each (k,), s, by the name for the table.
+
+    Without stamps there are only those by arrival. The latency of commands is included unless ``answered`` is None.
+    """
     stamps: Array = np.diff(recording.series.stamps) * 1e-9
     arrivals = np.asarray(np.diff(np.sort(recording.series.received)) * 1e-9, dtype=np.float64)
     latency = {} if answered is None else {"latency of commands": answered.latency}
@@ -383,7 +394,7 @@ def durations(recording: Recording, answered: Answers | None) -> dict[str, Array
 
 
 def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
-    """Return a row for each of the ``durations``: count and quantiles, in ms."""
+    """Return a row of texts for each item of ``measured`` (s): name, count; 0, 50, 95, 99, 99.9, 100 % quantile, ms."""
     rows: list[Sequence[str]] = []
     for name, values in measured.items():
         quantiles = np.quantile(values, _QUANTILES) if len(values) else [math.nan] * len(_QUANTILES)

@@ -33,9 +33,9 @@ _COUNTED_TIME = 1e15  # ns: clocks below 11 days since 1970 count from a start, 
 class Event:
     """A diagnostic status of one sender.
 
-    ``received`` is the time of arrival (ns). Texts are those of the message. Mode, before (the previous mode), cause,
-    joint and value are empty where the sender does not report them. ``fault`` is True if the sender's level changes to
-    ERROR here, except by deactivation.
+    ``received`` is the time of arrival (ns since 1970, or on a simulated clock), ``level`` OK, WARN, ERROR or STALE.
+    Mode, before (the previous mode), cause, joint and value are empty where the sender does not report them. ``fault``
+    is True if the sender's level changes to ERROR here, except by deactivation.
     """
 
     received: int
@@ -57,7 +57,8 @@ class Diagnostics:
     Attributes
     ----------
     events
-        The statuses that change something: another mode, or a level above OK that was not reported before.
+        Statuses with a previous mode, and those above OK whose level, mode or, without mode, message differs from the
+        sender's previous status; in the order of arrival.
     modes
         All statuses with a mode, by sender, in the order of arrival.
     topics
@@ -77,7 +78,7 @@ class Diagnostics:
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """Facts of a topic: type, number of messages, and times of arrival of the first and the last one (ns)."""
+    """Facts of a topic: message type ``kind``, number of messages, first and last arrival (ns since 1970; 0: none)."""
 
     topic: str
     kind: str
@@ -87,14 +88,14 @@ class TopicFacts:
 
     @property
     def rate(self) -> float:
-        """Messages per second; NaN for fewer than two messages."""
+        """Messages per second of arrival; NaN for fewer than two messages, or if all arrived at the same time."""
         span = (self.last - self.first) * 1e-9
         return (self.count - 1) / span if self.count > 1 and span > 0.0 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A recorded run.
+    """A recorded run. Times in s count from ``start``.
 
     Attributes
     ----------
@@ -138,31 +139,31 @@ class Recording:
 
     @property
     def series_topic(self) -> str:
-        """Topic of ``series``."""
+        """Name of the topic of ``series``."""
         return (self.command_topic if self.state is None else self.topic) or ""
 
     @cached_property
     def stamped(self) -> bool:
-        """True if the messages have stamps of their own; otherwise times are those of arrival."""
+        """True unless all messages of ``series`` (two or more) have the same stamp; if False, times are of arrival."""
         stamps = self.series.stamps
         return bool(len(stamps) < 2 or (stamps != stamps[0]).any())
 
     @property
     def counts_from_zero(self) -> bool:
-        """True if the times of arrival begin near zero: a simulated clock, or an edited recording of a real robot."""
+        """True if ``series`` begins to arrive before 1e15 ns: a simulated clock, or an edited real recording."""
         return bool(self.series.received[0] < _COUNTED_TIME)
 
     @property
     def simulated_time(self) -> bool:
-        """Former name of ``counts_from_zero``."""
+        """Former name of ``counts_from_zero``; issues a DeprecationWarning."""
         warnings.warn("simulated_time is deprecated. Cure: use counts_from_zero", DeprecationWarning, stacklevel=2)
         return self.counts_from_zero
 
     @cached_property
     def start(self) -> int:
-        """Time zero of the report, by stamp (ns): the first state with a command, or the first message.
+        """Time zero of the report (ns): the earliest stamp that a state and a command share.
 
-        Without stamps it is a time of arrival.
+        Without a shared stamp it is the earliest stamp of ``series``, without stamps its earliest arrival.
         """
         times = self.series.stamps if self.stamped else self.series.received
         if self.stamped and self.state is not None and self.command is not None:
@@ -178,10 +179,10 @@ class Recording:
         return seconds
 
     def at_arrival(self, received: IntArray) -> Array:
-        """Return times of arrival (k,), ns, as seconds after ``start`` on the clock of ``series``, (k,).
+        """Return times of arrival (k,), ns, as seconds after ``start`` by the stamps of ``series``, (k,).
 
         A time is that of the last message of ``series`` which arrived before, plus the time since its arrival, but not
-        later than the next message. The log of replay and simulate has the same times.
+        later than the next message. Times before the first arrival are counted back from the first message.
         """
         seconds = self.seconds(self.series)
         order = np.argsort(self.series.received, kind="stable")
@@ -194,19 +195,19 @@ class Recording:
 
     @cached_property
     def fault_times(self) -> Array:
-        """Times of the faults in ``diagnostics`` (k,), s."""
+        """Times (k,), s after ``start``, of the k events of ``diagnostics`` that are faults, in their order."""
         return self.at_arrival(np.array([one.received for one in self.diagnostics.events if one.fault], dtype=np.int64))
 
     def time_span(self) -> tuple[float, float]:
-        """Return the times of the first and the last joint states or commands, s."""
+        """Return the earliest and the latest time of joint states and commands, s after ``start``."""
         times = np.concatenate([self.seconds(one) for one in (self.state, self.command) if one is not None])
         return float(np.nanmin(times)), float(np.nanmax(times))
 
     def mode_history(self, sender: str) -> tuple[Array, list[str]]:
-        """Return times (k,), s, and the k modes that begin there; the last entry is the end of the recording.
+        """Return times (k,), s after ``start``, and the k modes of a sender that hold from there.
 
-        The recording begins with the mode before the first change, as every change is reported. Raises KeyError for a
-        sender without modes.
+        The first entry is the start of the recording, with the mode before the first status; the last one is its end,
+        with the last mode again. Raises KeyError for a sender that is not in ``diagnostics.modes``.
         """
         statuses = self.diagnostics.modes[sender]
         times = self.at_arrival(np.array([status.received for status in statuses], dtype=np.int64))
@@ -216,11 +217,11 @@ class Recording:
         return np.concatenate([[min(first, times.min())], times, [max(last, times.max())]]), modes
 
     def sliding(self, joint: str) -> bool:
-        """True if the joint is a prismatic joint of the model."""
+        """True if the joint with this name is a prismatic joint of the model; False without a model."""
         return self.model is not None and joint in self.model.prismatic_joints
 
     def effort_limit(self, joint: str) -> float:
-        """Return the effort limit of a joint (Nm or N); inf if none is known."""
+        """Return the effort limit of a joint (Nm or N) by its name; inf without a model, such a joint or a limit."""
         if self.model is None or joint not in self.model.joint_names:
             return math.inf
         return float(self.model.effort_limits[self.model.joint_names.index(joint)])
@@ -242,7 +243,8 @@ def read_recording(
 ) -> Recording:
     """Read a bag for a report.
 
-    ``topic`` is the topic of the joint states; one with the name command_states has the commands of a controller.
+    ``topic`` is the topic of the joint states. The only other one with the name command_states has the commands; if it
+    is given as ``topic``, the recording has commands only. ``why`` of the result has the reasons for missing parts.
     ``model`` is the robot, for units, limits and model torque; it may have a part of the recorded joints.
     ``no_model`` is the reason that the report gives if there is no model. ``rename`` maps old to new names of
     joints, or prefixes of them.
@@ -352,11 +354,11 @@ def _event(received: int, status: Any) -> Event:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Pairs of a state and the first command with the same stamp: rows of both series, (m,) each.
+    """Pairs of a state and the first command with the same stamp.
 
-    ``latency`` (m,), s, is the arrival of the command minus the arrival of the state. ``late`` counts commands that
-    arrived after the next state, ``lost`` states without a command. Only states between the first and the last one with
-    a command count, as the controller may have started after the recorder.
+    ``states`` and ``commands`` (m,) are indices of messages in ``Recording.state`` and ``Recording.command``.
+    ``latency`` (m,), s, is the arrival of the command minus that of its state. ``late`` counts commands that arrived
+    after the next state, ``lost`` states without a command, between the first and the last state that has one.
     """
 
     states: NDArray[np.intp]
@@ -367,7 +369,7 @@ class Answers:
 
 
 def answers(recording: Recording) -> Answers | None:
-    """Return the pairs of state and command; None if states, commands or stamps are missing."""
+    """Return the pairs of state and command; None if states, commands or stamps are missing, or none is common."""
     state, command = recording.state, recording.command
     if state is None or command is None or not recording.stamped:
         return None
@@ -385,7 +387,7 @@ def answers(recording: Recording) -> Answers | None:
 
 
 def why_unpaired(recording: Recording) -> str:
-    """Return the reason that no command belongs to a state, with a cure."""
+    """Return the reason, with a cure, for a recording of which ``answers`` or ``tracking`` is None."""
     for part in ("state", "command"):
         if part in recording.why:
             return recording.why[part]
@@ -399,9 +401,10 @@ def why_unpaired(recording: Recording) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TrackingErrors:
-    """Desired minus actual position (m, k), rad or m, of the k joints of the commands, at ``time`` (m,), s.
+    """Tracking ``error``: desired minus actual position (m, k), rad or m, NaN if unknown, of k joints at m times.
 
-    ``allowed_rms`` (k,) is the largest RMS error of a joint that tracks well, see ``CRITERION``.
+    ``time`` (m,) is in s after ``Recording.start``. ``allowed_rms`` (k,) is the largest RMS error of a joint that
+    tracks well: 1 % of the range of its desired position, at least 1e-3 rad or m.
     """
 
     joint_names: tuple[str, ...]
@@ -411,7 +414,7 @@ class TrackingErrors:
 
 
 def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors | None:
-    """Return the tracking errors of the states with a command; None without them, or without a common joint."""
+    """Return the errors of the pairs from ``answers``; None if ``answered`` is None, or there is no common joint."""
     state, command = recording.state, recording.command
     if answered is None or state is None or command is None:
         return None
@@ -426,7 +429,7 @@ def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors |
 
 
 def column(series: JointSeries | None, joint: str, field: str) -> Array:
-    """Return the column (m,) of a joint in a field of a series; (0,) if it is missing or has only NaN."""
+    """Return the "position", "velocity" or "effort" (m,) of a joint; (0,) without series or joint, or if all NaN."""
     if series is None or joint not in series.joint_names:
         return np.empty(0)
     values: Array = getattr(series, field)[:, series.joint_names.index(joint)]
@@ -434,12 +437,12 @@ def column(series: JointSeries | None, joint: str, field: str) -> Array:
 
 
 def rms(values: Array) -> float:
-    """Return the root mean square of the finite numbers; NaN if there are none."""
+    """Return the root mean square of the finite numbers in ``values`` (m,); NaN if there are none."""
     finite = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(finite**2))) if len(finite) else math.nan
 
 
 def largest(values: Array) -> float:
-    """Return the largest magnitude of the finite numbers; NaN if there are none."""
+    """Return the largest magnitude of the finite numbers in ``values`` (m,); NaN if there are none."""
     finite = values[np.isfinite(values)]
     return float(np.abs(finite).max()) if len(finite) else math.nan

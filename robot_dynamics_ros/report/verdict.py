@@ -28,7 +28,7 @@ _TORQUE_CRITERION = (
 
 
 class Statement(NamedTuple):
-    """Statement of the verdict; ``kind`` is good, bad or unknown, ``items`` is a numbered list after the text."""
+    """Titled statement of the verdict; ``kind`` is good, bad or unknown, ``items`` a numbered list after the text."""
 
     kind: str
     title: str
@@ -39,7 +39,8 @@ class Statement(NamedTuple):
 def verdict(recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> list[Statement]:
     """Return the statements on tracking, faults, timing and torque.
 
-    Those that the recording does not allow come last, with the reason and a cure, one statement for each reason.
+    ``answered`` and ``errors`` are the results of ``answers`` and ``tracking`` of ``report.recording`` for it. Parts
+    without a statement come last, as kind unknown with the reason and a cure, one statement for each reason.
     """
     found = [_tracking(recording, errors), _faults(recording), _timing(recording, answered), _torque(recording)]
     unknown = [statement for statement in found if statement.kind == "unknown"]
@@ -113,7 +114,10 @@ def _timing(recording: Recording, answered: Answers | None) -> Statement:
 
 
 def allowed_residuals(recording: Recording, analysis: TorqueAnalysis) -> Array:
-    """Return the largest RMS torque residual (n,), Nm or N, that the criterion of the verdict allows."""
+    """Return the largest RMS torque residual (n,), Nm or N, allowed for the n joints of ``analysis``.
+
+    It is 1 % of the joint's effort limit, but within 10 to 50 % of its RMS measured torque; 10 % without a limit.
+    """
     limits = np.array([recording.effort_limit(name) for name in analysis.motion.joint_names])
     measured = root_mean_square(analysis.motion.tau)
     return np.clip(np.where(np.isfinite(limits), 0.01 * limits, 0.0), 0.1 * measured, 0.5 * measured)
