@@ -127,7 +127,8 @@ _DAMAGE = (struct.error, ValueError, OverflowError, MemoryError, RuntimeError, E
 def mcap_is_bounded(path: Path) -> bool:
     """Return True if rosbags reads a file with bounded memory: its index lists disjoint chunks of their true sizes.
 
-    rosbags unpacks all chunks of a file without an index at once, and keeps chunks that overlap in time.
+    rosbags unpacks all chunks of a file without an index at once, and keeps chunks that overlap in time. False for a
+    damaged file and one of another format. Raises OSError if it cannot be opened.
     """
     size = path.stat().st_size
     if size < _FOOTER_SIZE:

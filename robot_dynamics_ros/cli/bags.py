@@ -165,7 +165,10 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def run_report(arguments: argparse.Namespace) -> None:
-    """Write the report and print its verdict. Raise RobotDynamicsError for a bag or a robot that cannot be read."""
+    """Write the report of the bag to --output as an HTML page, and print its path, size and the verdict's titles.
+
+    Raises RobotDynamicsError for a bag or a robot that cannot be read.
+    """
     from robot_dynamics_ros.report import read_recording, write_report  # slow to load: not for record and play
 
     check_output(arguments, arguments.output)

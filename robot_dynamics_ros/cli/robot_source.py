@@ -178,7 +178,7 @@ def _completions(prefix: str, **_: Any) -> list[str]:
 def same_robot(command: str, arguments: argparse.Namespace, *bags: str) -> str:
     """Return a command line, quoted for a shell, of the subcommand ``command`` for the robot of ``arguments``.
 
-    It contains ROBOT, and --dynamics and --xacro-arg if they are given.
+    It contains ROBOT, ``bags``, and --dynamics and --xacro-arg if they are given.
     """
     words = ["robot_dynamics", command, arguments.robot, *bags]
     if arguments.dynamics is not None:

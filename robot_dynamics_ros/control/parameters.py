@@ -160,7 +160,10 @@ class Configuration:
 
     @classmethod
     def parse(cls, text: str) -> Configuration | None:
-        """Parse the JSON of ``text``; return None if it is not JSON, lacks a key or has a text of another type."""
+        """Parse a JSON object with the keys version, robot_description, dynamics_file (texts) and parameters (object).
+
+        Returns None if ``text`` is not JSON, lacks one of the keys, or one has another type.
+        """
         try:
             content = json.loads(text)
             version, urdf, dynamics = (content[key] for key in ("version", "robot_description", "dynamics_file"))

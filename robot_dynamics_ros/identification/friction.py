@@ -67,7 +67,8 @@ def friction_columns(rates: Array, shapes: Sequence[FrictionShape] | None = None
 def candidate_shapes(fastest: Array) -> Iterator[tuple[FrictionShape, ...]]:
     """Yield tuples with a candidate shape for each joint: with the Stribeck effect, then sigmoids.
 
-    Velocities and widths are 2 to 16 % of the highest speeds ``fastest`` (joints,), rad/s or m/s; 0 counts as 1.
+    Stribeck velocities and widths of the sigmoids are 2 to 16 % of the highest speed of each joint, ``fastest``
+    (joints,), rad/s or m/s; for a joint with the speed 0 they are those of the speed 1.
     """
     speeds = [float(speed) if speed > 0.0 else 1.0 for speed in fastest]
     for share in _STRIBECK_VELOCITIES:

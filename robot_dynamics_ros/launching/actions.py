@@ -72,10 +72,11 @@ TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
 
 
 def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
-    """Return the declarations of the shared arguments ``names``, such as "robot", "urdf", "law" and "record".
+    """Return the declarations of the launch arguments ``names``, keys of ``_SHARED`` such as "robot", "law", "record".
 
-    ``defaults`` replaces their default values, by name; other names are ignored. An empty default of robot means the
-    robot of the topic robot_description. Raises KeyError for an unknown name.
+    ``defaults`` are default values by name, in place of those of ``_SHARED``; names that are not in ``names`` are
+    ignored. An empty default of robot means the robot of the topic robot_description. Raises KeyError if one of
+    ``names`` is not in ``_SHARED``.
     """
     declared = []
     for name in names:

@@ -167,9 +167,8 @@ def test_recordings(shown: Callable[..., Page], tmp_path: Path) -> None:
     bags = {"first law": record(tmp_path / "first"), "second law": record(tmp_path / "second", commands=False)}
     recordings = [(label, read_motion(bag, STATES, model)) for label, bag in bags.items()]
     page = shown(*bag_view(model, ARM, tmp_path, recordings, ADDRESS))
-    assert all(
-        page.page.get_by_text(text).first.is_visible() for text in (*bags, "desired position", "measured effort")
-    )
+    texts = (*bags, "desired position", "measured effort")
+    page.until(lambda: all(page.page.get_by_text(text).first.is_visible() for text in texts))
     before = page.time(), page.numbers()
     page.until(lambda: page.time() != before[0] and page.numbers() != before[1])
     page.page.get_by_role("button", name="pause").click()
