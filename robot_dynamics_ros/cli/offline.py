@@ -35,7 +35,6 @@ from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTI
 from robot_dynamics_ros.parameters.file import read_parameter_file
 from robot_dynamics_ros.parameters.kinds import Values
 
-_SETTLING_TIME = 0.5  # s after the motion
 _TOPICS = (*INPUTS, "command_states")
 
 

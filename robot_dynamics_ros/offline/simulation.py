@@ -38,14 +38,14 @@ START_DELAY = 0.5
 """Time (s) from the first state to the start of the trajectory, in which the arm holds its position."""
 
 DESCRIPTION = "/robot_description"
-CONFIGURATION = "/computed_torque_node/configuration"
+_CONFIGURATION = "/computed_torque_node/configuration"
 _TOPICS = {
     STATES: JOINT_STATE,
     COMMANDS: JOINT_STATE,
     EFFORTS: FLOAT64_MULTI_ARRAY,
     TRAJECTORY: JOINT_TRAJECTORY,
     DESCRIPTION: TEXT,
-    CONFIGURATION: TEXT,
+    _CONFIGURATION: TEXT,
     DIAGNOSTICS: DIAGNOSTIC_ARRAY,
 }
 _SECOND = 1_000_000_000
@@ -96,7 +96,7 @@ def simulate_to_bag(
         If the bag cannot be written. Messages written before an error remain.
     """
     warm_up_controller(model, settings)
-    with BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], CONFIGURATION: [LATCHED]}) as writer:
+    with BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}) as writer:
         session = ControllerSession(model, settings)
         inputs, recorder = InputReader(session), SessionRecorder(writer, COMMANDS, session)
         session.activate(activation_check)
@@ -116,7 +116,7 @@ def simulate_to_bag(
         step = round(period * _SECOND)
         if configuration is not None:
             writer.write(DESCRIPTION, step, text_message(configuration.robot_description))
-            writer.write(CONFIGURATION, step, text_message(configuration.text()))
+            writer.write(_CONFIGURATION, step, text_message(configuration.text()))
         count = math.ceil((START_DELAY + duration) / period) + 1
         sent = int(0.5 * START_DELAY / period)  # when a controller of whatever rate holds the arm already
         for cycle in progress(range(count), "simulation", count):
