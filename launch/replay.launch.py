@@ -25,7 +25,9 @@ from launch_ros.actions import LifecycleNode
 from launch_ros.event_handlers import OnStateTransition
 
 from robot_dynamics_ros.bags import BagReader
+from robot_dynamics_ros.bags.joint_series import read_configuration
 from robot_dynamics_ros.cli.processes import node_command
+from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.launching.actions import (
     ROBOT,
@@ -82,7 +84,8 @@ def generate_launch_description() -> LaunchDescription:
 def _processes(context: LaunchContext) -> list[Any]:
     robot = chosen_robot(context)
     rate = number(context, "rate", POSITIVE)
-    inputs = _inputs(context, known=bool(robot.urdf))
+    stops = _emergency_stops(context)
+    inputs = _inputs(context, stops, known=bool(robot.urdf))
     # Also the inputs, so that the new bag is complete and the player can wait for the recorder.
     recorded = [*inputs.values(), *absolute(context, f"{CONTROLLER}/command_states"), "/diagnostics"]
     controller = LifecycleNode(
@@ -94,6 +97,7 @@ def _processes(context: LaunchContext) -> list[Any]:
             robot_parameters(robot),
             # No timeout: neither the end of the bag nor slow playback is a fault.
             {"law": LaunchConfiguration("law"), "state_timeout": math.inf},
+            *([{EMERGENCY_STOP_TOPICS.name: stops}] if stops else []),
             *own_parameters(context),
         ],
         output="screen",
@@ -106,7 +110,7 @@ def _processes(context: LaunchContext) -> list[Any]:
     return [
         RegisterEventHandler(OnProcessExit(target_action=player, on_exit=_unless_ending(end))),
         *([RegisterEventHandler(begin)] if is_installed("ros2bag") else []),
-        bag_recorder(value_of(context, "output"), recorded),
+        bag_recorder(value_of(context, "output"), recorded, stops),
         controller,
         *([] if is_installed("ros2bag") else [player]),
         *view(context, robot),
@@ -118,10 +122,16 @@ def _unless_ending(action: Any) -> Callable[[Any, LaunchContext], list[Any]]:
     return lambda event, context: [] if context.is_shutdown else [action]
 
 
-def _inputs(context: LaunchContext, known: bool) -> dict[str, str]:
+def _emergency_stops(context: LaunchContext) -> list[str]:
+    """Return the emergency_stop_topics of the recorded controller; none if the bag has no configuration."""
+    configuration = read_configuration(value_of(context, "bag"), *absolute(context, f"{CONTROLLER}/"))
+    return [] if configuration is None else list(EMERGENCY_STOP_TOPICS.read(configuration[1].values))
+
+
+def _inputs(context: LaunchContext, stops: list[str], known: bool) -> dict[str, str]:
     """Return the bag's input topics of the controller, and their names for the controller.
 
-    They include robot_description unless the robot is ``known``.
+    They include the further emergency ``stops``, and robot_description unless the robot is ``known``.
     """
     bag = value_of(context, "bag")
     node = f"{CONTROLLER}/"
@@ -129,7 +139,7 @@ def _inputs(context: LaunchContext, known: bool) -> dict[str, str]:
         value_of(context, "joint_states"): "joint_states",
         value_of(context, "joint_trajectory"): f"{node}joint_trajectory",
     }
-    names |= {name: name for name in (f"{node}emergency_stop", f"{node}speed_scaling_factor", f"{node}payload")}
+    names |= {name: name for name in (*stops, f"{node}emergency_stop", f"{node}speed_scaling_factor", f"{node}payload")}
     names |= {} if known else {"robot_description": "robot_description"}
     with BagReader(bag) as reader:
         topics = list(reader.topics)

@@ -142,7 +142,7 @@ def _huge(session: Session, k: int) -> None:
 
 def _emergency(session: Session, k: int) -> None:
     if k == 0:
-        session.controller.emergency_stop(True)
+        session.controller.emergency_stop("the tool")
     session.cycle()
 
 

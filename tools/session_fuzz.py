@@ -257,7 +257,7 @@ def _cancel(run: Run, random: Generator) -> None:
 
 
 def _emergency_stop(run: Run, random: Generator) -> None:
-    run.controller.emergency_stop(bool(random.integers(4)))
+    run.session.on_emergency_stop("~/emergency_stop", bool(random.integers(4)))
 
 
 def _kick(run: Run, random: Generator) -> None:

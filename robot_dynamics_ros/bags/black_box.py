@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.background import run_in_background
-from robot_dynamics_ros.bags.storage import LATCHED, BagWriter, message_types
+from robot_dynamics_ros.bags.storage import BOOL, LATCHED, BagWriter, message_types
 from robot_dynamics_ros.errors import BagError
 
 CONFIGURATION = "~/configuration"
-_LASTING = (CONFIGURATION, "~/emergency_stop", "~/speed_scaling_factor", "~/payload")  # valid until the next message
+_LASTING = (CONFIGURATION, "~/speed_scaling_factor", "~/payload")  # valid until the next message, as emergency stops
 _MAX_BYTES = 64_000_000
 _MAX_BAGS = 10
 _TIME_AFTER_FAULT = 0.3  # s
@@ -29,8 +29,8 @@ class BlackBox:
     """Buffer of the newest messages, which a thread writes to a bag 0.3 s after a fault.
 
     ``topics`` maps names in the node to full name and type. A bag contains the messages since the previous bag, at most
-    ``seconds`` and 64 MB, preceded by the last older message of configuration, emergency stop, speed scaling and
-    payload. The newest 10 bags of this process are kept. If ``seconds`` is 0, nothing is stored or written.
+    ``seconds`` and 64 MB, preceded by the last older message of configuration, speed scaling, payload and each
+    emergency stop. The newest 10 bags of this process are kept. If ``seconds`` is 0, nothing is stored or written.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class BlackBox:
         while self._messages and (self._messages[0][1] < since or self._size > _MAX_BYTES):
             topic, _, data = self._messages.popleft()
             self._size -= len(data)
-            if topic in _LASTING:
+            if topic in _LASTING or self._topics[topic][1] == BOOL:
                 self._lasting[topic] = data
 
     def _save(self) -> None:

@@ -49,16 +49,19 @@ def companions(topics: Iterable[str]) -> dict[str, str]:
     }
 
 
-def find_topic(reader: BagReader, name: str, kind: str, given: str | None = None) -> str | None:
+def find_topic(
+    reader: BagReader, name: str, kind: str, given: str | None = None, others: Collection[str] = ()
+) -> str | None:
     """Return the topic ``given`` if not None, else the only topic whose last part is ``name``; None if there is none.
 
     ``kind`` is its type, such as ``sensor_msgs/msg/JointState``; with several topics ``name`` those of this type count.
+    ``others`` are topics that are not searched.
     Raises BagError if ``given`` is missing, the topic has another type, or several fit.
     """
     if given is not None:
         topic = given if given.startswith("/") else f"/{given}"
     else:
-        named = [topic for topic in reader.topics if topic.rsplit("/", 1)[-1] == name]
+        named = [topic for topic in reader.topics if topic.rsplit("/", 1)[-1] == name and topic not in others]
         fitting = [topic for topic in named if reader.topics[topic] == kind] or named
         if not fitting:
             return None

@@ -27,9 +27,6 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.moved import former_attribute
 
-_EMERGENCY_STOP = Fault(
-    Cause.EMERGENCY_STOP, "emergency stop. Cure: publish false on ~/emergency_stop, then call ~/clear_fault"
-)
 _DEACTIVATED = Fault(Cause.DEACTIVATED, "the controller stops the arm for deactivation. Cure: activate it again")
 
 CHANGE_TIME = 0.2
@@ -106,7 +103,7 @@ class Controller:
         self._inertia: Array | None = None
         self._first_hold: Array | None = None
         self._stop: Fault | None = None
-        self._engaged = self._changed = self._by_steady_clock = False
+        self._ending = self._changed = self._by_steady_clock = False
         self._decided_at = self._cycled_at = self._cycled_stamp = -math.inf
         self.time = -math.inf
         self.command: Command | None = None
@@ -282,27 +279,35 @@ class Controller:
     def clear_fault(self, steady: float) -> None:
         """Return to the mode ``active``, where the arm holds its position.
 
-        Raises RobotDynamicsError, naming the check, while a check fails at the time ``steady`` (s).
+        Without a fault nothing changes. Raises RobotDynamicsError, naming the check, while a check fails at the time
+        ``steady`` (s), before an emergency stop has taken effect, and after ``begin_stop``.
         """
+        if self._ending:
+            raise RobotDynamicsError(f"not cleared: {_DEACTIVATED.message}")
         if self.mode is Mode.ACTIVE:
+            if self._stop is not None:
+                raise RobotDynamicsError(
+                    "not cleared: the emergency stop takes effect in the next cycle. Cure: call ~/clear_fault again "
+                    "after the next joint_states"
+                )
             return
         if self.feedback.known:
             self._checks.motion_limits.accept(self.feedback.state[0])
-        stop, self._stop = self._stop, self._stop if self._engaged else None
+        stop, self._stop = self._stop, None
         fault = self._failing(steady) or self._rate.fault
         if fault is not None:
             self._stop = stop
             raise RobotDynamicsError(f"not cleared: {fault.message}")
         self._safety.clear(self.time)
 
-    def emergency_stop(self, engaged: bool) -> None:
-        """Stop the arm with a fault if ``engaged``; False allows ``clear_fault`` to end the stop."""
-        self._engaged = engaged
-        if engaged:
-            self._stop = _EMERGENCY_STOP
+    def emergency_stop(self, source: str) -> None:
+        """Stop the arm until ``clear_fault``; the fault names the ``source`` of the stop."""
+        text = f"emergency stop by {source}. Cure: release it (false on a topic), then call ~/clear_fault"
+        self._stop = Fault(Cause.EMERGENCY_STOP, text)
 
     def begin_stop(self) -> None:
         """Start to stop the arm before deactivation; ``stopped`` is True when it rests. This cannot be undone."""
+        self._ending = True
         self._stop = self._stop or _DEACTIVATED
 
     def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
@@ -456,7 +461,8 @@ class Controller:
                 return self._limited(requested, dt)
             self._safety.force_zero(fault, time)
         self._hold.release()
-        if self._stop is _EMERGENCY_STOP and self.settings.safety.emergency_stop_effect == "zero":
+        emergency = self._stop is not None and self._stop.cause is Cause.EMERGENCY_STOP
+        if emergency and self.settings.safety.emergency_stop_effect == "zero":
             return self._limiter.zero()
         return self._limited(np.zeros(self.model.n), dt)
 

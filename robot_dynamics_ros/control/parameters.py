@@ -18,6 +18,7 @@ from robot_dynamics_ros.parameters.kinds import (
     Numbers,
     Parameter,
     Text,
+    TopicNames,
     Values,
     WholeNumber,
 )
@@ -59,7 +60,13 @@ ACTIVATION_CHECK = Flag(
 EXCLUSIVE_TOPICS = Flag(
     "exclusive_topics",
     False,
-    "true: refuse to activate if other nodes publish effort_commands, or several publish joint_states; false: warn",
+    "true: refuse to activate if other nodes publish effort_commands, or several publish joint_states or the same "
+    "emergency stop; false: warn",
+)
+EMERGENCY_STOP_TOPICS = TopicNames(
+    "emergency_stop_topics",
+    [],
+    "Full names of the topics (std_msgs/Bool) of further emergency stops beside ~/emergency_stop, one for each button",
 )
 BLACK_BOX_SECONDS = Number(
     "black_box_seconds",

@@ -120,7 +120,7 @@ class ControllerSession:
         self.settings = settings
         self._answers_states = settings.update_rate == 0.0
         self._speed = 1.0
-        self._emergency_stop = self._emergency_engaged = False
+        self._stops: dict[str, bool] = {}  # sources of emergency stops not yet cleared: True while engaged
         self._samples: deque[Sample] = deque(maxlen=_KEPT_SAMPLES)
         self._notes: list[Note] = []
         self._compares_effort = False
@@ -158,7 +158,7 @@ class ControllerSession:
         self._to_check = not samples
         self._samples.clear()
         self.controller = controller
-        self._stop_in_emergency()
+        self._stop()
         return self._output()
 
     def deactivate(self, now: Now) -> Output:
@@ -434,30 +434,41 @@ class ControllerSession:
             return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))
         return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))
 
-    def on_emergency_stop(self, engaged: bool) -> Output:
-        """Stop the arm if ``engaged``, also after the next activation; False allows ``clear_fault`` to end the stop."""
-        self._emergency_engaged = engaged
-        self._emergency_stop |= engaged
-        self._stop_in_emergency()
+    def on_emergency_stop(self, source: str, engaged: bool) -> Output:
+        """Stop the arm if ``engaged``, also after the next activation, until ``clear_fault``.
+
+        That is refused until each ``source``, named as in messages, that was engaged is passed with False.
+        """
+        if engaged:
+            self._stops[source] = True
+            self._stop()
+        elif source in self._stops:
+            self._stops[source] = False
         return Output()
 
     def stop_in_emergency(self) -> None:
         """Stop the arm, also after the next activation, until ``clear_fault`` ends the stop."""
-        self._emergency_stop = True
-        self._stop_in_emergency()
+        self._stops["the service ~/emergency_stop"] = False
+        self._stop()
 
-    def _stop_in_emergency(self) -> None:
-        if self.controller is not None:
-            if self._emergency_stop:
-                self.controller.emergency_stop(True)
-            self.controller.emergency_stop(self._emergency_engaged)
+    def _stop(self) -> None:
+        if self.controller is not None and self._stops:
+            self.controller.emergency_stop(", ".join(self._stops))
 
     def clear_fault(self, now: Now) -> Output:
-        """Return from a fault to normal control; RobotDynamicsError, naming the check, if one fails or if inactive."""
+        """Return from a fault to normal control; without a fault there are no transitions in the output.
+
+        Raises RobotDynamicsError, naming the emergency stops that are engaged or the check, if there is one or a check
+        fails, and while the session is inactive.
+        """
         if self.controller is None:
             raise RobotDynamicsError(_INACTIVE)
+        engaged = [source for source, still in self._stops.items() if still]
+        if engaged:
+            names = ", ".join(engaged)
+            raise RobotDynamicsError(f"not cleared: true on {names}. Cure: publish false there, then clear the fault")
         self.controller.clear_fault(now.steady)
-        self._emergency_stop = False
+        self._stops.clear()
         return self._output()
 
     # Time

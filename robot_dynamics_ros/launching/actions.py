@@ -10,6 +10,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.launching import LaunchedRobot, existing_file, find_robot
 from robot_dynamics_ros.parameters.file import parameter_tables
@@ -249,7 +251,11 @@ def record(context: LaunchContext, *topics: str) -> list[Any]:
     with date and time. Raises RobotDynamicsError if the folder of the bag exists.
     """
     folder = bag_folder(context)
-    return [bag_recorder(folder, absolute(context, *topics))] if folder else []
+    if not folder:
+        return []
+    tables = [table for path in own_parameters(context) for table in parameter_tables(path).values()]
+    stops = [name for table in tables for name in EMERGENCY_STOP_TOPICS.check(table.get(EMERGENCY_STOP_TOPICS.name))]
+    return [bag_recorder(folder, absolute(context, *topics), stops)]
 
 
 def recorder_name(context: LaunchContext) -> list[str]:
@@ -273,18 +279,18 @@ def bag_folder(context: LaunchContext) -> str:
     return str(Path(time.strftime("recording_%Y%m%d_%H%M%S") if argument.lower() == "true" else argument).resolve())
 
 
-def bag_recorder(folder: str, topics: list[str]) -> Any:
+def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> Any:
     """Return an action that records ``topics``, by full names, to a new folder; its failure ends the launch.
 
-    The latched robot_description beside joint_states, and configuration and emergency_stop beside command_states, are
-    recorded with them. ros2 bag is used if it is installed, else recorder_node. Raises RobotDynamicsError if the folder
-    exists.
+    The latched robot_description beside joint_states, configuration and emergency_stop beside command_states, and the
+    ``stops``, full names of further emergency stops, are recorded with them if they are published. ros2 bag is used if
+    it is installed, else recorder_node. Raises RobotDynamicsError if the folder exists.
     """
     if Path(folder).exists():
         raise RobotDynamicsError(f"{folder}: it exists already. Cure: give another folder for the bag")
     if is_installed("ros2bag"):
         # --regex works in all distributions; Humble has positional topics, later ones --topics.
-        pattern = f"^({'|'.join([*topics, *companions(topics)])})$"
+        pattern = f"^({'|'.join([*topics, *companions(topics), *stops])})$"
         line = ["ros2", "bag", "record", "--output", folder, "--regex", pattern]
         return ExecuteProcess(cmd=line, output="screen", name="recorder", on_exit=end_on_failure)
     return Node(

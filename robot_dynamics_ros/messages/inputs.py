@@ -54,9 +54,10 @@ class InputReader:
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
         """Pass a serialized message ``data`` to the session and return the output.
 
-        ``topic`` is one of INPUTS, ``now`` the time of arrival by the steady and the ROS clock. An invalid message
-        results in a log message in the output, or on joint_states in a fault. Raises RobotDynamicsError if the checks
-        of an activation were left to the first state and fail; the caller then has to deactivate the session.
+        ``topic`` is one of INPUTS, or the full name of a further emergency stop, with a slash in front. ``now`` is the
+        time of arrival by the steady and the ROS clock. An invalid message results in a log message in the output, or
+        on joint_states in a fault. Raises RobotDynamicsError if the checks of an activation were left to the first
+        state and fail; the caller then has to deactivate the session.
         """
         if topic == JOINT_STATES:
             return self._session.on_state(self._states.sample(data), now)
@@ -70,8 +71,10 @@ class InputReader:
 
     def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
         session = self._session
-        if topic == "emergency_stop":
-            return session.on_emergency_stop(data[HEADER : HEADER + 1] != b"\0")  # invalid values never release it
+        if topic == "emergency_stop" or topic.startswith("/"):
+            source = topic if topic.startswith("/") else f"~/{topic}"
+            engaged = data[HEADER : HEADER + 1] != b"\0"  # invalid values never release it
+            return session.on_emergency_stop(source, engaged)
         if topic == "joint_trajectory":
             start, points = read_trajectory(data, self._renamed)
             return session.on_trajectory(points, start, now)

@@ -80,7 +80,8 @@ class ComputedTorqueNode(ManagedRobotNode):
             self._connect(session, tolerances)
         except (RuntimeError, ValueError) as error:
             raise RobotDynamicsError(
-                f"qos_overrides: {error}. Cure: correct them in the parameter file, and start the node again"
+                f"{error}. Cure: correct qos_overrides or emergency_stop_topics in the parameter file, and start the "
+                "node again"
             ) from error
         self._outputs.configuration(configuration.text())
         self._session = session
@@ -95,6 +96,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._inputs = [
             self._subscribe(JointState, "joint_states", _BEST_EFFORT, qos_overriding_options=overridable),
             self._subscribe(Bool, "~/emergency_stop", _LATCHED),
+            *(self._subscribe(Bool, topic, _LATCHED) for topic in parameters.EMERGENCY_STOP_TOPICS.read(self.values)),
             self._subscribe(JointTrajectory, "~/joint_trajectory", 5),
             self._subscribe(Float64, "~/speed_scaling_factor", 5),
             self._subscribe(InertiaStamped, "~/payload", 5),
@@ -119,7 +121,7 @@ class ComputedTorqueNode(ManagedRobotNode):
 
         Raises RobotDynamicsError if the arm moves, the gains are unstable, or with the parameter ``activation_check``
         the measured effort contradicts the gravity torque; and with ``exclusive_topics`` if other nodes publish
-        effort_commands, or several publish joint_states.
+        effort_commands, or several publish joint_states or the same emergency stop.
         """
         assert self._session is not None
         others = self._report.check_publishers()
@@ -215,8 +217,10 @@ class ComputedTorqueNode(ManagedRobotNode):
     def _clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._session is not None
         try:
-            self._publish(self._session.clear_fault(self._now()))
-            response.success, response.message = True, "active: holding the present position"
+            output = self._session.clear_fault(self._now())
+            self._publish(output)
+            response.success = True
+            response.message = f"active: {'the fault is cleared' if output.transitions else 'there was no fault'}"
         except RobotDynamicsError as error:
             response.success, response.message = False, str(error)
         return response

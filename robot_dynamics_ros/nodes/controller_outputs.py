@@ -20,8 +20,8 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags.black_box import CONFIGURATION, BlackBox
-from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT
-from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
+from robot_dynamics_ros.bags.storage import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT
+from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS, EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession, Followed, Output
 from robot_dynamics_ros.control.status import OK, WARN, Status, StatusReport, in_words
@@ -36,7 +36,8 @@ from robot_dynamics_ros.nodes.conversions import diagnostics_message
 from robot_dynamics_ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.realtime import collect_garbage
 
-_RECORDED = {topic if topic == "joint_states" else f"~/{topic}": kind for topic, kind in INPUTS.items()} | {
+_INPUTS = {topic if topic == "joint_states" else f"~/{topic}": kind for topic, kind in INPUTS.items()}
+_OUTPUTS = {
     "effort_commands": FLOAT64_MULTI_ARRAY,
     "~/command_states": JOINT_STATE,
     CONFIGURATION: TEXT,
@@ -182,10 +183,10 @@ class ControllerReport:
         self.box, self._others = None, ""
 
     def check_publishers(self) -> str:
-        """Return a warning if effort_commands or joint_states have several publishers, else ""; log it if it is new."""
+        """Return a warning if a topic that must have one publisher has several, else ""; log it if it is new."""
         before, self._others = self._others, other_publishers(self._node)
         if self._others != before:
-            self._node.warn(self._others or "effort_commands and joint_states have one publisher each again")
+            self._node.warn(self._others or "commands, states and emergency stops have one publisher each again")
         return self._others
 
     def events(self, session: ControllerSession, output: Output) -> None:
@@ -245,8 +246,9 @@ class ControllerReport:
 def black_box(node: NodeProgram) -> BlackBox:
     """Return the black box that records inputs and outputs of ``node``, as its parameters define."""
     directory = BLACK_BOX_DIRECTORY.read(node.values)
+    recorded = _INPUTS | dict.fromkeys(EMERGENCY_STOP_TOPICS.read(node.values), BOOL) | _OUTPUTS
     return BlackBox(
-        {topic: (node.resolve_topic_name(topic), kind) for topic, kind in _RECORDED.items()},
+        {topic: (node.resolve_topic_name(topic), kind) for topic, kind in recorded.items()},
         BLACK_BOX_SECONDS.read(node.values),
         Path(directory) if directory else get_logging_directory(),
         node.get_fully_qualified_name().strip("/").replace("/", "_"),
@@ -259,10 +261,10 @@ def discovery_error(node: Node, topic: str, seconds: float) -> str:
 
     ``seconds`` count from the activation; less than three are no error, as discovery takes time.
     """
-    publishers = node.count_publishers(topic)
+    name = node.resolve_topic_name(topic)
+    publishers = node.count_publishers(name)
     if seconds < _DISCOVERY_TIME or publishers == 0:
         return ""
-    name = node.resolve_topic_name(topic)
     return (
         f"{name} has {publishers} {'publisher' if publishers == 1 else 'publishers'}, but no message was received in "
         f"{seconds:.0f} s. Cure: check that it publishes (`ros2 topic hz {name}`); if this node was killed before "
@@ -271,10 +273,11 @@ def discovery_error(node: Node, topic: str, seconds: float) -> str:
     )
 
 
-def other_publishers(node: Node) -> str:
-    """Return error and cure if effort_commands or joint_states has more than one publisher, else ""."""
+def other_publishers(node: NodeProgram) -> str:
+    """Return error and cure if effort_commands, joint_states or an emergency stop has several publishers, else ""."""
     texts, me = [], node.get_fully_qualified_name()
-    for topic in ("effort_commands", "joint_states"):
+    topics = "effort_commands", "joint_states", "~/emergency_stop", *EMERGENCY_STOP_TOPICS.read(node.values)
+    for topic in map(node.resolve_topic_name, topics):  # counts are for names after remapping
         if node.count_publishers(topic) < 2:  # ten times faster than reading the names
             continue
         infos = node.get_publishers_info_by_topic(topic)
@@ -282,5 +285,5 @@ def other_publishers(node: Node) -> str:
         if len(names) > 1:  # a publisher is counted before its name is discovered
             if me in names:
                 names.remove(me)
-            texts.append(f"{node.resolve_topic_name(topic)} must have one publisher, others are {', '.join(names)}")
+            texts.append(f"{topic} must have one publisher, others are {', '.join(names)}")
     return f"{'; '.join(texts)}. Cure: stop all but one publisher of each topic" if texts else ""

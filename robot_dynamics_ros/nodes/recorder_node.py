@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import struct
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,10 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.reader import companions
-from robot_dynamics_ros.errors import BagError
+from robot_dynamics_ros.bags.storage import BOOL
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, EMERGENCY_STOP_TOPICS, Configuration
+from robot_dynamics_ros.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.messages.cdr import CdrReader
 from robot_dynamics_ros.nodes.conversions import message_class
 from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import Names, Parameter, Text
@@ -25,7 +30,8 @@ TOPICS = Names(
     "topics",
     [],
     "Topics to record. With a topic joint_states also robot_description, with a topic command_states also "
-    "configuration and emergency_stop of the same namespace are recorded if they are published",
+    "configuration and emergency_stop of the same namespace and the configured emergency_stop_topics are recorded if "
+    "they are published",
     when="start",
 )
 REPORT = Text(
@@ -127,6 +133,8 @@ class RecorderNode(NodeProgram):
         at = time.time_ns()
         self._save(lambda writer: writer.write(topic, at, data))
         self._counts[topic] += 1
+        if topic in self._companions and topic.endswith(f"/{CONFIGURATION_TOPIC}"):
+            self._companions |= dict.fromkeys(_emergency_stops(data), BOOL)
 
     def _save(self, work: Callable[[BagWriter], None]) -> None:
         """Call ``work`` with the bag's writer if it is open; a BagError ends the node."""
@@ -148,6 +156,15 @@ class RecorderNode(NodeProgram):
         elif not self._json:
             lines = [f"{count:10d}  {topic}" for topic, count in self._counts.items()]
             print("\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr)
+
+
+def _emergency_stops(data: bytes) -> tuple[str, ...]:
+    """Return the names in emergency_stop_topics of a serialized ~/configuration; none if it cannot be parsed."""
+    with suppress(struct.error, ValueError, RobotDynamicsError):
+        configuration = Configuration.parse(CdrReader(data).text())
+        if configuration is not None:
+            return tuple(EMERGENCY_STOP_TOPICS.read(configuration.values))
+    return ()
 
 
 def _offer(profile: QoSProfile) -> Qos:

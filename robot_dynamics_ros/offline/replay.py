@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics_ros.bags.reader import BagReader, find_topic
+from robot_dynamics_ros.bags.reader import BagReader, find_topic, require_topic
 from robot_dynamics_ros.bags.storage import (
+    BOOL,
     DIAGNOSTIC_ARRAY,
     JOINT_STATE,
     LATCHED,
@@ -24,7 +25,7 @@ from robot_dynamics_ros.bags.storage import (
 from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.feedback import UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, EMERGENCY_STOP_TOPICS, Configuration
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError
@@ -84,7 +85,8 @@ def replay(
     activation_check
         True to compare the first measured efforts with the model, as the node does.
     configuration
-        Source of model and settings, written to the topic ~/configuration; None: not written.
+        Source of model and settings, written to the topic ~/configuration, and of the names of further emergency stops;
+        None: not written.
 
     Raises
     ------
@@ -102,9 +104,10 @@ def replay(
     settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
     with ExitStack() as stack:
         reader = stack.enter_context(BagReader(bag))
+        stops = () if configuration is None else EMERGENCY_STOP_TOPICS.read(configuration.values)
         follows_targets = LAWS[settings.law].task_space
         sources = {
-            name: find_topic(reader, name, kind, given.get(name))
+            name: find_topic(reader, name, kind, given.get(name), stops)
             for name, kind in INPUTS.items()
             if name not in TARGETS or follows_targets  # else unrelated topics may have these names
         }
@@ -112,6 +115,9 @@ def replay(
         if joint_states is None:
             raise BagError(f"{bag}: no topic joint_states. Cure: give its name, as joint_states=/arm/joint_states")
         names = {topic: name for name, topic in sources.items() if topic is not None}
+        for topic in set(stops).intersection(reader.topics):
+            require_topic(reader, topic, BOOL)
+            names[topic] = topic
         commands = command_topic(reader, given.get("command_states"))
         written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY}
         configuration_topic = f"{commands.rpartition('/')[0]}/{CONFIGURATION_TOPIC}"

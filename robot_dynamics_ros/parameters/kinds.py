@@ -8,6 +8,7 @@ included unless a list may be empty. ``allowed`` returns a phrase to follow "Cur
 from __future__ import annotations
 
 import math
+import re
 import sys
 from abc import ABC, abstractmethod
 from array import array
@@ -78,6 +79,8 @@ RATE = Bounds(1e-3, 1e5)
 """Rates (Hz) that a timer can keep."""
 RATE_OR_ZERO = Bounds(1e-3, 1e5, or_zero=True)
 
+
+_TOPIC = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+")
 
 T = TypeVar("T")
 
@@ -275,6 +278,22 @@ class Names(Parameter[Sequence[str]]):
     def allowed(self) -> str:
         """Describe a list of names."""
         return "a list of names"
+
+
+@dataclass(frozen=True, eq=False)
+class TopicNames(Names):
+    """List of full names of topics, which may be empty; attributes as in ``Names``."""
+
+    def check(self, value: object) -> tuple[str, ...]:
+        """Return the names as a tuple; RobotDynamicsError also for names that do not begin with a slash."""
+        names = super().check(value)
+        if not all(_TOPIC.fullmatch(name) for name in names):
+            raise self.refuse(value)
+        return names
+
+    def allowed(self) -> str:
+        """Describe a list of full names of topics."""
+        return "a list of full names of topics, such as /cell/emergency_stop"
 
 
 def setting(kind: Callable[..., Parameter[Any]], *arguments: Any, when: When = "run", **options: Any) -> Any:

@@ -396,16 +396,15 @@ def test_the_last_command_obeys_the_rate_limit() -> None:
 
 @pytest.mark.parametrize(("effect", "mode"), [("stop", Mode.HOLD), ("zero", Mode.ZERO)])
 def test_an_emergency_stop_ends_by_clear_fault_alone(effect: str, mode: Mode) -> None:
-    """Not by fault_reset auto, nor while it is engaged; without cycles ``watch`` executes it."""
+    """Not by fault_reset auto, nor before it has taken effect; without cycles ``watch`` executes it."""
     safety = SafetySettings(on_fault="zero", fault_reset="auto", emergency_stop_effect=effect)
     controller = started(torque_rate_limit=(1.0,), safety=safety)
-    controller.emergency_stop(True)
+    controller.emergency_stop("a button")
     assert controller.watch(0.001) is None
+    with pytest.raises(RobotDynamicsError, match="next cycle"):
+        controller.clear_fault(0.001)
     stopped = controller.watch(0.02)
     assert stopped.mode is mode and stopped.effort.any() == (effect == "stop")
-    with pytest.raises(RobotDynamicsError, match="clear_fault"):
-        controller.clear_fault(0.02)
-    controller.emergency_stop(False)
     assert all(command(controller, 0.02 + 0.01 * k).mode is mode for k in range(50))
     assert controller.fault.cause is Cause.EMERGENCY_STOP
     controller.clear_fault(0.52)
@@ -418,7 +417,7 @@ def test_an_emergency_stop_keeps_zero_effort() -> None:
     controller.watch(0.2)
     controller.watch(0.8)
     assert controller.mode is Mode.ZERO
-    controller.emergency_stop(True)
+    controller.emergency_stop("a button")
     assert not command(controller, 0.9).effort.any()
 
 

@@ -152,6 +152,40 @@ def test_state_that_persists_over_deactivation() -> None:
     assert session.good().mode == "active"
 
 
+def test_a_fault_is_cleared_when_all_emergency_stops_are_released() -> None:
+    """Each source is latched by itself, also before the first state; the refusal names those that are engaged."""
+    session = Receiver()
+    live, button, panel = session.session, "~/emergency_stop", "/cell/panel"
+    live.on_emergency_stop(button, False)
+    live.on_emergency_stop(panel, True)
+    for release, named in (((), panel), ((button,), panel), ((panel,), "next cycle")):
+        for source in release:
+            live.on_emergency_stop(source, False)
+        with pytest.raises(RobotDynamicsError, match=named):
+            live.clear_fault(session.now)
+    live.on_emergency_stop(button, True)
+    assert session.good().mode == "hold" and session.causes == ["emergency_stop"]
+    with pytest.raises(RobotDynamicsError, match=button):
+        live.clear_fault(session.now)
+    live.on_emergency_stop(button, False)
+    assert live.clear_fault(session.now).transitions and not live.clear_fault(session.now).transitions
+    assert session.good().mode == "active"
+    live.stop_in_emergency()
+    with pytest.raises(RobotDynamicsError, match="next cycle"):
+        live.clear_fault(session.now)
+    assert session.good().mode == "hold"
+
+
+def test_the_stop_before_deactivation_cannot_be_cleared() -> None:
+    session = Receiver()
+    session.good()
+    session.session.stop_in_emergency()
+    session.controller.begin_stop()
+    session.good()
+    with pytest.raises(RobotDynamicsError, match="deactivation"):
+        session.session.clear_fault(session.now)
+
+
 @pytest.mark.parametrize("moves", [False, True])
 def test_the_states_before_the_activation_are_checked(moves: bool) -> None:
     session = Receiver(activation_max_velocity=0.5)

@@ -7,17 +7,20 @@ import math
 from pathlib import Path
 
 import numpy as np
+from std_msgs.msg import Bool
 
 from robot_dynamics_ros.bags import BagReader, assert_bags_match
 from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.offline.replay import COMMANDS
 from support.robot import Robot, move
+from support.ros import LATCHED as QOS_LATCHED
 from support.ros import PLANAR, Driver, Graph, Log
 
 CONTROLLER = "computed_torque_node"
 CONTROLLED = {
     **PLANAR,
     "autostart": False,
+    "emergency_stop_topics": ["/cell/panel"],
     "velocity_filter_cutoff": 30.0,
     "gains": {"ki": [20.0]},
     # Nothing is lost, however late somebody listens.
@@ -40,7 +43,9 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
         graph.configure(CONTROLLER)
         graph.wait(lambda: all(_recorded(graph, topic) for topic in TOPICS), "the recorder to listen")
         assert robot.activate()
-        graph.wait(lambda: _counts(recorder.log).get(LATCHED, 0) > 0, "the recorder to find the controller's topics")
+        graph.publisher(Bool, "/cell/panel", QOS_LATCHED).publish(Bool(data=False))
+        for topic in (LATCHED, "/cell/panel"):
+            graph.wait(lambda topic=topic: _counts(recorder.log).get(topic, 0) > 0, f"the recorder to have {topic}")
         graph.spin_for(0.5)
         q, qd = np.array([-0.6, 0.9]), np.zeros(2)
         for k in range(CYCLES):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,24 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.bags import assert_bags_match
+from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.nodes.conversions import nanoseconds
+from robot_dynamics_ros.offline.replay import COMMANDS
 from robot_dynamics_ros.simulation import Plant
-from support.robot import ERROR, OK, Robot, comes_to_rest_at, following, holding, holds, move, near, reliable_states
+from support.robot import (
+    ERROR,
+    NODE,
+    OK,
+    Robot,
+    comes_to_rest_at,
+    following,
+    holding,
+    holds,
+    move,
+    near,
+    reliable_states,
+)
 from support.ros import JOINTS, LATCHED, PLANAR, TSAI, URDF, Array, Graph, gravity
 
 Q = (-0.6, 0.9)
@@ -111,6 +127,38 @@ def test_an_emergency_stop(robot: Robot) -> None:
     assert robot.graph.call(Trigger, service, Trigger.Request()).success
     robot.await_mode("hold")
     assert robot.clear_fault().success
+
+
+def test_each_emergency_stop_has_its_own_topic(tmp_path: Path) -> None:
+    """A second publisher of one is named and refused; the fault is cleared when all are released; replays have it."""
+    panel, boxes = "/cell/emergency_stop", tmp_path / "boxes"
+    given = {"emergency_stop_topics": [panel], "exclusive_topics": True, "autostart": False}
+    with Graph(tmp_path) as graph:
+        node = graph.start(NODE, {**PLANAR, **given, "activation_check": False, "black_box_directory": str(boxes)})
+        robot = Robot(graph, node)
+        first, second, rival = (
+            graph.publisher(Bool, topic, LATCHED) for topic in (f"{robot.node}/emergency_stop", panel, panel)
+        )
+        log = robot.log_from_now()
+        graph.configure(NODE)
+        graph.await_log(log, f"{panel} must have one publisher")
+        assert not robot.activate()
+        graph.client.destroy_publisher(rival)
+        graph.await_log(log, "one publisher each again")
+        assert robot.activate()
+        robot.answer_to(Q)
+        assert "no fault" in robot.clear_fault().message
+        second.publish(Bool(data=True))
+        robot.drive_to("hold", Q)
+        first.publish(Bool(data=True))
+        robot.answer_to(Q)
+        graph.await_log(log, "black box: the messages")
+        for button, response in ((first, f"true on {panel}."), (second, "the fault is cleared")):
+            button.publish(Bool(data=False))
+            graph.wait(lambda response=response: response in robot.clear_fault().message, "the release")
+    (bag,) = boxes.iterdir()
+    assert main(["replay", str(bag), "-o", str(tmp_path / "replayed")]) == 0
+    assert_bags_match(bag, tmp_path / "replayed", topics=[COMMANDS])
 
 
 def test_a_clock_that_jumps_back(robots: dict[str, Robot]) -> None:

@@ -11,6 +11,8 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.bags.storage import BOOL, text_message
+from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
 from support.launch_files import FILES, PACKAGE, ROOT, Started, arguments_of, launched
@@ -208,6 +210,22 @@ def test_replay_plays_inputs_and_records_inputs_and_commands(install: Install) -
     install("ros2bag")
     (recorder_line,) = launched("replay", bag=path, output="new", robot="panda").processes
     assert recorder_line[2] == "record" and recorder_line[-1].startswith(f"^({'|'.join(recorded)}|")
+
+
+def test_further_emergency_stops_are_recorded_and_replayed(install: Install, tmp_path: Path) -> None:
+    """The recorder finds them in ~/configuration, ros2 bag in the parameter file, and a replay in the bag."""
+    stops = {"emergency_stop_topics": ["/cell/panel"]}
+    file = tmp_path / "stops.yaml"
+    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": stops}}), encoding="utf-8")
+    node = "/computed_torque_node"
+    with BagWriter("bag", {"/joint_states": JOINT_STATE, "/cell/panel": BOOL, f"{node}/configuration": TEXT}) as writer:
+        writer.write(f"{node}/configuration", 0, text_message(Configuration("1", "", "", stops).text()))
+    found = launched("replay", bag="bag", robot="panda")
+    assert "/cell/panel" in _given(found.processes[0], "topics")
+    assert found.node("computed_torque_node").given.items() >= stops.items()
+    install("ros2bag")
+    (line,) = launched("computed_torque", record="my_bag", params_file=str(file)).processes
+    assert line[-1].endswith("|/cell/panel)$")
 
 
 def _given(line: list[str], name: str) -> Any:

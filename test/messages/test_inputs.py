@@ -83,11 +83,12 @@ def test_speed_scaling_factor_and_emergency_stop() -> None:
     inputs = Inputs()
     inputs.reader.receive("speed_scaling_factor", bytes(serialize_message(Float64(data=0.25))), NOW)
     inputs.session.on_speed.assert_called_once_with(0.25)
-    for data in (True, False):
-        inputs.reader.receive("emergency_stop", bytes(serialize_message(Bool(data=data))), NOW)
-        inputs.session.on_emergency_stop.assert_called_with(data)
-    inputs.reader.receive("emergency_stop", b"", NOW)
-    inputs.session.on_emergency_stop.assert_called_with(True)  # an invalid message never releases it
+    for topic, source in (("emergency_stop", "~/emergency_stop"), ("/cell/panel", "/cell/panel")):
+        for data in (True, False):
+            inputs.reader.receive(topic, bytes(serialize_message(Bool(data=data))), NOW)
+            inputs.session.on_emergency_stop.assert_called_with(source, data)
+        inputs.reader.receive(topic, b"", NOW)
+        inputs.session.on_emergency_stop.assert_called_with(source, True)  # an invalid message never releases it
 
 
 @pytest.mark.parametrize("topic", sorted(INPUTS.keys() - {"joint_states", "emergency_stop"}))

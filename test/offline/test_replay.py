@@ -18,6 +18,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.bags import BagReader, BagWriter
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.controller import CHANGE_TIME
+from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, read_settings
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
@@ -38,14 +39,14 @@ NODE = "/computed_torque_node"
 STATES, TRAJECTORIES, PAYLOAD = "/joint_states", f"{NODE}/joint_trajectory", f"{NODE}/payload"
 RENAMED, A, B = "/arm/states", "/a/joint_states", "/b/joint_states"
 CAMERA, WRONG = "/camera/target_pose", "/wrong/joint_states"
-SPEED, STOP = f"{NODE}/speed_scaling_factor", f"{NODE}/emergency_stop"
+SPEED, STOP, PANEL = f"{NODE}/speed_scaling_factor", f"{NODE}/emergency_stop", "/cell/emergency_stop"
 KINDS = {
     STATES: JOINT_STATE,
     COMMANDS: JOINT_STATE,
     TRAJECTORIES: "trajectory_msgs/msg/JointTrajectory",
     PAYLOAD: "geometry_msgs/msg/InertiaStamped",
     SPEED: FLOAT,
-    STOP: "std_msgs/msg/Bool",
+    **dict.fromkeys((STOP, PANEL), "std_msgs/msg/Bool"),
     **dict.fromkeys((RENAMED, A, B), JOINT_STATE),
     **dict.fromkeys((CAMERA, WRONG), TEXT),
     **{f"{NODE}/{name}": kind for name, kind in TARGETS.items()},
@@ -370,6 +371,14 @@ def test_a_recording_that_begins_during_a_motion_is_reported(run: Run, caplog: p
     live = [commanded(k, *motion(k)) for k in (0, 99)]
     assert run([*states(100), *live]).result.commands == 100
     assert [record.levelname for record in caplog.records if record.name == replay.__module__] == ["WARNING"]
+
+
+def test_further_emergency_stops_are_inputs(run: Run) -> None:
+    """By their names in the configuration of the recording, also if one ends as ~/emergency_stop does."""
+    configuration = Configuration("1", "", "", {"emergency_stop_topics": [PANEL, "/absent"]})
+    stops = [(STOP, stamp(10), EMPTY + b"\0"), (PANEL, stamp(50), EMPTY + b"\1")]
+    (stopped,) = run([*states(150), *stops], {"configuration": configuration}).result.transitions
+    assert PANEL in stopped.fault.message and stopped.time == pytest.approx(50e-9 * PERIOD)
 
 
 def test_an_emergency_stop_is_an_input(run: Run) -> None:
