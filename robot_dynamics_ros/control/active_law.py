@@ -63,7 +63,7 @@ class ActiveLaw:
         self._begin: Array | None = None
         self._plan = plan
         self._desired = Motion(plan.q, plan.qd, plan.qdd)
-        self._brake = Brake(model.soft_lower, model.soft_upper, model.velocity_limits)
+        self._brake = Brake(model.limit_rows)
 
     def begin(self, q: Array, inertia: Array) -> None:
         """Start at ``q``, where the end effector is held; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q)."""
@@ -115,7 +115,7 @@ class ActiveLaw:
         allowed = self._brake.velocities(q, self.tuning.deceleration, bandwidth)
         if law.task_space:
             effort = self._task_space_effort(model, q, qd, time, allowed)
-        over = qd - np.minimum(np.maximum(qd, allowed[0]), allowed[1])
+        over = self._brake.excess(qd, allowed)
         return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
 
     def effort_at_rest(self, model: RobotModel, q: Array) -> Array | None:

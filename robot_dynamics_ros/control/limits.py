@@ -20,6 +20,7 @@ from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.kernels.entries import all_within
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.joint_limits import LOWER, SOFT_LOWER, SOFT_UPPER, UPPER, VELOCITY, LimitRows
 
 _LASTING_FAULTS = {
     Cause.FOLLOWING_ERROR: "is {value:.3g} off the desired position, over following_error_limit {limit:g}. Cure: check "
@@ -138,15 +139,18 @@ class EffortLimiter:
 class Brake:
     """Velocity limits that brake joints before their position limits, for laws whose motion is not checked in advance.
 
+    Limits are those of K rows, as in LimitRows: the n coordinates, then joints that depend on several of them.
+
     At the distance d from the position limit the velocity limit is the smaller of sqrt(2 a d), from which the
     deceleration a stops the joint, and d times a quarter of the braking bandwidth, which is critically damped. Beyond
     the position limit the velocity has to point back. A joint that starts beyond its limit may not move further out;
     the limit follows it inwards.
     """
 
-    def __init__(self, lower: Array, upper: Array, speed: Array) -> None:
-        """Set the limits (n,): ``lower`` and ``upper`` position (rad or m), and ``speed`` (rad/s or m/s)."""
-        self._bounds, self._speed = np.array([-lower, upper]), speed
+    def __init__(self, rows: LimitRows) -> None:
+        """Use the soft position limits and the velocity limits of ``rows``."""
+        self._rows, self._speed = rows, rows.limits[VELOCITY]
+        self._bounds = np.array([-rows.limits[SOFT_LOWER], rows.limits[SOFT_UPPER]])
         self.release()
 
     def release(self) -> None:
@@ -154,11 +158,17 @@ class Brake:
         self._open = np.full_like(self._bounds, np.inf)
 
     def velocities(self, q: Array, deceleration: Array, bandwidth: Array) -> Array:
-        """Return the smallest (row 0) and largest (row 1) allowed velocity (2, n), rad/s or m/s, at ``q`` (n,).
+        """Return the smallest (row 0) and largest (row 1) allowed velocity (2, K), rad/s or m/s, at ``q`` (n,).
 
-        The magnitudes are at most the ``speed`` of the constructor. ``deceleration`` a (n,) is in rad/s^2 or m/s^2,
-        ``bandwidth`` (n,) of braking in 1/s.
+        The magnitudes are at most the velocity limits. ``deceleration`` a (n,) is in rad/s^2 or m/s^2, ``bandwidth``
+        (n,) of braking in 1/s.
         """
+        rows = self._rows
+        if rows.has_sums:
+            # The coordinates share in braking by their factors, within their own deceleration.
+            least = [np.where(rows.factors != 0.0, x, np.inf).min(axis=1) for x in (deceleration, bandwidth)]
+            deceleration = np.append(deceleration, least[0] * np.linalg.norm(rows.factors, axis=1))
+            bandwidth, q = np.append(bandwidth, least[1]), rows.positions(q)
         at = np.array([-q, q])
         self._open = np.maximum(self._bounds, np.minimum(self._open, at))
         room = self._open - at
@@ -166,6 +176,10 @@ class Brake:
         speed = np.minimum(np.sqrt(np.minimum(2.0 * deceleration, LARGEST) * size), 0.25 * bandwidth * size)
         down, up = np.copysign(np.minimum(speed, self._speed), room)
         return np.array([-down, up])
+
+    def excess(self, qd: Array, allowed: Array) -> Array:
+        """Return the part (n,) of the velocity ``qd`` (n,) beyond the ``allowed`` velocities (2, K)."""
+        return qd - self._rows.nearest(qd, *allowed)
 
 
 class MotionLimits:
@@ -175,18 +189,17 @@ class MotionLimits:
     not checked. ``accept`` widens position limits to the current position. A widened limit follows the joint inwards.
     """
 
-    def __init__(
-        self, names: Sequence[str], lower: Array, upper: Array, speed: Array, position_margin: Array, margin: Array
-    ) -> None:
-        """Set the limits (n,) of the joints ``names``: ``lower`` and ``upper`` position, and ``speed``."""
-        self._names = tuple(names)
+    def __init__(self, rows: LimitRows, position_margin: Array, margin: Array) -> None:
+        """Use the position and velocity limits of ``rows``, those of all moving joints."""
+        self._rows = rows
+        lower, upper, speed = rows.limits[[LOWER, UPPER, VELOCITY]]
         self._bounds = np.array([lower, -speed]), np.array([upper, speed])
-        self._margins = np.array([position_margin, margin])
+        self._margins = np.array([rows.largest(position_margin), rows.largest(margin)])
         self._opened = False
         self._widen(lower, upper)
 
     def _widen(self, lower: Array, upper: Array) -> None:
-        """Set position limits (n,), equal to or wider than those of the joints."""
+        """Set position limits (K,), equal to or wider than those of the rows."""
         self._lower, self._upper = lower, upper
         low, high = self._bounds
         self._opened = bool((lower < low[0]).any() or (upper > high[0]).any())
@@ -195,10 +208,14 @@ class MotionLimits:
 
     def accept(self, q: Array) -> None:
         """Set the position limits to those of the joints, widened to include ``q`` (n,)."""
+        q = self._rows.positions(q)
         self._widen(np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q))
 
     def check(self, state: Array) -> Fault | None:
         """Return the fault of a finite ``state`` (2, n), position and velocity, beyond limit and margin, or None."""
+        rows = self._rows
+        if rows.has_sums:
+            state = np.array([rows.positions(state[0]), rows.rates(state[1])])
         if all_within(state, self._least, self._most):
             if self._opened:
                 low, high = self._bounds[0][0], self._bounds[1][0]
@@ -208,14 +225,15 @@ class MotionLimits:
                 )
             return None
         row, j = (int(k) for k in np.argwhere((state < self._least) | (state > self._most))[0])
-        name, value = self._names[j], float(state[row, j])
-        limit = self._bounds[int(value > self._most[row, j])][row, j]
+        name, value = rows.names[j], float(state[row, j])
+        above = int(value > self._most[row, j])
+        limit, note = self._bounds[above][row, j], rows.owner_note(VELOCITY if row else (LOWER, UPPER)[above], j)
         if row == 0:
             cause, moves = Cause.POSITION_LIMIT, "is"
             cure = "move it back within its limits; after clear_fault the controller does not move it further out"
         else:
             cause, moves, cure = Cause.VELOCITY_LIMIT, "moves", "command slower motion"
-        message = f'joint "{name}" {moves} at {value:.6g}, beyond its limit {limit:.6g}. Cure: {cure}'
+        message = f'joint "{name}" {moves} at {value:.6g}, beyond its limit {limit:.6g}{note}. Cure: {cure}'
         return Fault(cause, message, name, value)
 
 
@@ -321,14 +339,7 @@ class Checks:
         largest_velocity = model.velocity_limits + tuning.velocity_margin
         feedback.set_plausible(tuning.position_step, largest_velocity)
         self.damping = DampingCheck(largest_velocity)
-        self.motion_limits = MotionLimits(
-            model.joint_names,
-            model.position_lower,
-            model.position_upper,
-            model.velocity_limits,
-            tuning.position_margin,
-            tuning.velocity_margin,
-        )
+        self.motion_limits = MotionLimits(model.limit_rows, tuning.position_margin, tuning.velocity_margin)
         if feedback.known:
             self.motion_limits.accept(feedback.state[0])
 

@@ -201,8 +201,8 @@ def task_space_computed_torque(
     posture
         Desired joint motion in the null space; None: only damping.
     joint_velocities
-        Smallest and largest joint velocities (2, n), rad/s or m/s. The approach to the target uses half of them, that
-        to the posture a quarter; the motion of the target is added. None: no limits.
+        Smallest and largest velocities (2, K), rad/s or m/s, of the rows of ``model.limit_rows``. The approach to the
+        target uses half of them, that to the posture a quarter; the motion of the target is added. None: no limits.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def task_space_computed_torque(
     approach = _before_singularities(
         gains, _approach(gains, error)[select], u, sigma, v_t, lambda way: model.jacobian_dot_qd(q, way, link)[select]
     )
-    approach *= _share(0.5, inverse @ approach, joint_velocities)
+    approach *= _share(0.5, model.limit_rows.rates(inverse @ approach), joint_velocities)
     command = desired.acceleration[select] + gains.kd[select] * (desired.twist[select] + approach - j @ qd)
     free = -gains.posture_kd * qd
     if posture is not None:
@@ -240,7 +240,9 @@ def task_space_computed_torque(
         null = v_t[len(rows) :]
         velocity = gains.posture_kp / gains.posture_kd * (posture.q - q)
         velocity = null.T @ np.linalg.solve(null @ m @ null.T, null @ (m @ velocity))
-        velocity *= _share(0.25, velocity, joint_velocities) * min(1.0, max(0.0, smallest / gains.singular_value - 1.0))
+        velocity *= _share(0.25, model.limit_rows.rates(velocity), joint_velocities) * min(
+            1.0, max(0.0, smallest / gains.singular_value - 1.0)
+        )
         free += posture.qdd + gains.posture_kd * (posture.qd + velocity)
     # The equation of the docstring with Vx and Gx inserted.
     beyond = command - model.jacobian_dot_qd(q, qd, link)[select] - j @ free

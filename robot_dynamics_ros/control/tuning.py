@@ -18,6 +18,7 @@ from robot_dynamics_ros.control.trajectory.trajectory import JointLimits
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY
 
 
 class EndEffector(NamedTuple):
@@ -90,11 +91,13 @@ class Tuning:
             self.hold_margin = per_joint("hold_effort_margin", safety.hold_effort_margin, names, most=np.inf)
         self.velocity_margin = per_joint("velocity_limit_margin", safety.velocity_limit_margin, names, most=np.inf)
         off = rules.trajectory_limits == "off"
-        free, fast = (off | np.isinf(margin) for margin in (self.position_margin, self.velocity_margin))
+        limits, margins = model.limit_rows, (self.position_margin, self.velocity_margin)
+        free, fast = (off | np.isinf(limits.largest(margin)) for margin in margins)
         self.trajectory_limits = JointLimits(
-            np.where(free, -np.inf, model.soft_lower),
-            np.where(free, np.inf, model.soft_upper),
-            np.where(fast, np.inf, model.velocity_limits),
+            limits,
+            np.where(free, -np.inf, limits.limits[SOFT_LOWER]),
+            np.where(free, np.inf, limits.limits[SOFT_UPPER]),
+            np.where(fast, np.inf, limits.limits[VELOCITY]),
             per_joint("set_point_step_limit", rules.set_point_step_limit, names, most=np.inf),
             model.continuous,
             rules.trajectory_limits == "clamp",

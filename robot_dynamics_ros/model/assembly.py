@@ -31,6 +31,7 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.couplings import Couplings
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
 from robot_dynamics_ros.model.inertia import InertiaSum
+from robot_dynamics_ros.model.joint_limits import limit_rows
 from robot_dynamics_ros.model.model_data import (
     LinkFrame,
     ModelData,
@@ -168,8 +169,9 @@ def assemble(
     Raises
     ------
     RobotModelError
-        For links that the URDF does not have, rotors without an axis, static friction below the Coulomb level, a
-        gravity that is not three finite numbers and, if ``strict``, moving bodies without mass.
+        For links that the URDF does not have, rotors without an axis, static friction below the Coulomb level, position
+        limits of coupled joints that exclude each other, a gravity that is not three finite numbers and, if ``strict``,
+        moving bodies without mass.
     """
     _refuse_unknown_links(description, dynamics)
     check_static(description, dynamics)
@@ -198,7 +200,7 @@ def assemble(
         _gravity(gravity, dynamics),
     )
     carrying = {joint.parent for joint in description.joints}
-    limits, friction = _limits(description, couplings.names), friction_table(dynamics, couplings, moving)
+    friction = friction_table(dynamics, couplings, moving)
     continuous = _continuous(description, couplings.names, followed)
     topology, parameters = pack(robot, len(couplings.names))
     data = ModelData(
@@ -217,13 +219,9 @@ def assemble(
         ),
         bare_inertials=bare,
         payload=None,
-        position_lower=limits[:, 0].copy(),
-        position_upper=limits[:, 1].copy(),
-        velocity_limits=limits[:, 2].copy(),
-        effort_limits=limits[:, 3].copy(),
+        limit_rows=limit_rows(moving, couplings, description.source),
+        effort_limits=_effort_limits(description, couplings.names),
         continuous=continuous,
-        soft_lower=limits[:, 4].copy(),
-        soft_upper=limits[:, 5].copy(),
         massless_joints=massless(robot, couplings.names),
         loops=dynamics.loops,
         locked=couplings.locked,
@@ -319,10 +317,9 @@ def _body_inertias(description: Description, dynamics: DynamicsFile, frames: dic
     return np.array([total.flat() for total in sums]).reshape(count, BODY_SIZE - MASS)
 
 
-def _limits(description: Description, names: Sequence[str]) -> Array:
-    """Return lower and upper position, velocity, effort, and lower and upper soft limit of each name, (n, 6)."""
-    table = {j.name: (j.lower, j.upper, j.velocity, j.effort, j.soft_lower, j.soft_upper) for j in description.joints}
-    return np.array([table.get(name, (-math.inf, *3 * (math.inf,), -math.inf, math.inf)) for name in names])
+def _effort_limits(description: Description, names: Sequence[str]) -> Array:
+    table = {joint.name: joint.effort for joint in description.joints}
+    return np.array([table.get(name, math.inf) for name in names])
 
 
 def _continuous(

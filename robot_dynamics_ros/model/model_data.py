@@ -43,6 +43,7 @@ from robot_dynamics_ros.kernels.placement import place_bodies
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.model.inertia import Inertial, InertiaSum, real_numbers, symmetric
+from robot_dynamics_ros.model.joint_limits import LimitRows
 from robot_dynamics_ros.moved import former_attribute
 
 # Columns of the friction table to which a joint's friction torque is proportional.
@@ -117,8 +118,10 @@ class ModelData:
         the origin and in the axes of the body's frame.
     payload
         Link with the payload, and its mass properties in the link's frame; None without payload.
-    position_lower, position_upper, velocity_limits, effort_limits, soft_lower, soft_upper
-        (n,): limits of the independent joints; infinite if there is none, and for named coordinates.
+    limit_rows
+        Position and velocity limits of all moving joints, as limits of the independent coordinates and of their sums.
+    effort_limits
+        (n,): effort limits of the independent joints; infinite if there is none, and for named coordinates.
     continuous
         (n,): True for URDF joints of type continuous that no other joint follows, for which q and q + 2 pi are the
         same configuration.
@@ -143,13 +146,9 @@ class ModelData:
     joint_ranges: Array
     bare_inertials: Array
     payload: tuple[str, Inertial] | None
-    position_lower: Array
-    position_upper: Array
-    velocity_limits: Array
+    limit_rows: LimitRows
     effort_limits: Array
     continuous: NDArray[np.bool_]
-    soft_lower: Array
-    soft_upper: Array
     massless_joints: tuple[str, ...]
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
@@ -160,6 +159,7 @@ class ModelData:
 
     def __post_init__(self) -> None:
         _freeze(self)
+        _freeze(self.limit_rows)
 
     @property
     def robot(self) -> ModelArrays:

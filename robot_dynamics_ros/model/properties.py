@@ -18,6 +18,7 @@ from robot_dynamics_ros.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.arguments import joint_vectors, wrenches_on_bodies
 from robot_dynamics_ros.model.dynamics_file import Loop
+from robot_dynamics_ros.model.joint_limits import LOWER, SOFT_LOWER, SOFT_UPPER, UPPER, VELOCITY, LimitRows
 from robot_dynamics_ros.model.model_data import LinkFrame, ModelData
 
 T = TypeVar("T", bound="RobotProperties")
@@ -124,28 +125,40 @@ class RobotProperties:
 
     @property
     def position_lower(self) -> Array:
-        """Lower position limits (n,), rad or m; -inf if there is none."""
-        return self._data.position_lower.copy()
+        """Lower position limits (n,), rad or m; -inf if there is none. See ``limit_rows``."""
+        return self._limits(LOWER)
 
     @property
     def position_upper(self) -> Array:
-        """Upper position limits (n,), rad or m; inf if there is none."""
-        return self._data.position_upper.copy()
+        """Upper position limits (n,), rad or m; inf if there is none. See ``limit_rows``."""
+        return self._limits(UPPER)
 
     @property
     def soft_lower(self) -> Array:
         """Lower soft position limits (n,) of <safety_controller>, rad or m; ``position_lower`` if there is none."""
-        return self._data.soft_lower.copy()
+        return self._limits(SOFT_LOWER)
 
     @property
     def soft_upper(self) -> Array:
         """Upper soft position limits (n,) of <safety_controller>, rad or m; ``position_upper`` if there is none."""
-        return self._data.soft_upper.copy()
+        return self._limits(SOFT_UPPER)
 
     @property
     def velocity_limits(self) -> Array:
-        """Velocity limits (n,), rad/s or m/s; inf if there is none."""
-        return self._data.velocity_limits.copy()
+        """Velocity limits (n,), rad/s or m/s; inf if there is none. See ``limit_rows``."""
+        return self._limits(VELOCITY)
+
+    @property
+    def limit_rows(self) -> LimitRows:
+        """Position and velocity limits of all moving joints, as rows on the independent coordinates.
+
+        The first n rows are ``position_lower`` and so on: the limits of an independent joint and of all joints that
+        follow it alone. Further rows are joints that depend on several independent joints.
+        """
+        return self._data.limit_rows
+
+    def _limits(self, which: int) -> Array:
+        return self._data.limit_rows.limits[which, : self.n].copy()
 
     @property
     def effort_limits(self) -> Array:

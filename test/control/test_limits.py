@@ -15,11 +15,22 @@ from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.limits import EffortLimiter, LastingCheck, MotionLimits
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.model.joint_limits import LimitRows
+from robot_dynamics_ros.simulation import Plant
+from support.coupled_arms import differential, follower, joint_motion
 from support.pinocchio_peer import Peer
 from support.task_space_loops import READY
 
 NAMES = ("a", "b")
 FREE = np.full(2, np.inf)
+
+
+def rows(names: tuple[str, ...], lower: Any, upper: Any, velocity: Any) -> LimitRows:
+    """Return the limits of independent joints."""
+    n = len(names)
+    return LimitRows(
+        names, np.array([lower, upper, lower, upper, velocity]), (names,) * 5, np.empty((0, n)), np.empty(0)
+    )
 
 
 def limiter(rates: Any) -> EffortLimiter:
@@ -87,7 +98,7 @@ def test_no_limit_is_ever_exceeded(history: Any, limits: Any, rates: Any, ramp_t
 def test_beyond_a_limit_and_its_margin(q: float, qd: float, cause: Cause | None, limit: str) -> None:
     bounds = np.array([-np.inf, -1.0]), np.array([np.inf, 2.0]), np.array([np.inf, 3.0])
     state = np.array([[9.0, q], [9.0, qd]])
-    limits = MotionLimits(NAMES, *bounds, np.full(2, 0.0625), np.full(2, 0.5))
+    limits = MotionLimits(rows(NAMES, *bounds), np.full(2, 0.0625), np.full(2, 0.5))
     limits.accept(np.array([9.0, 2.0]))
     limits.accept(np.array([9.0, -1.0]))
     fault = limits.check(state)
@@ -96,12 +107,13 @@ def test_beyond_a_limit_and_its_margin(q: float, qd: float, cause: Cause | None,
     else:
         assert (fault.joint, fault.cause, fault.value) == ("b", cause, q or qd)
         assert limit in fault.message
-    assert MotionLimits(NAMES, *bounds, FREE, FREE).check(state) is None
+    assert MotionLimits(rows(NAMES, *bounds), FREE, FREE).check(state) is None
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_joint_at_its_margin_is_not_reported(side: float) -> None:
-    limits = MotionLimits(NAMES, *(x * np.ones(2) for x in (-2.0, 2.0, 3.0, 0.25, 0.5)))
+    bounds = (x * np.ones(2) for x in (-2.0, 2.0, 3.0))
+    limits = MotionLimits(rows(NAMES, *bounds), np.full(2, 0.25), np.full(2, 0.5))
     fault = limits.check(np.array([[2.25 * side, 2.5 * side], [0.0, 0.0]]))
     assert fault is not None and (fault.joint, fault.value) == ("b", 2.5 * side)
 
@@ -129,7 +141,7 @@ def test_a_limit_may_be_reached_for_some_time() -> None:
 def test_a_widened_limit_follows_the_joint_inwards(side: float) -> None:
     """On both sides, also for the only joint of an arm, and with steps smaller than the margin."""
     one = np.ones(1)
-    limits = MotionLimits(("a",), -2.0 * one, 2.0 * one, 9.0 * one, 0.1 * one, one)
+    limits = MotionLimits(rows(("a",), -2.0 * one, 2.0 * one, 9.0 * one), 0.1 * one, one)
     limits.accept(2.5 * side * one)
     for q, inside in ((2.5, True), (2.4, True), (2.3, True), (2.38, True), (2.46, False), (1.0, True), (2.15, False)):
         fault = limits.check(np.array([[q * side], [0.0]]))
@@ -156,3 +168,46 @@ def test_a_manually_guided_arm_stops_before_its_soft_limit(urdf_path: Callable[[
         q, qd = peer.step(q, qd, command.effort + push - 3.0 * qd, 0.002)
     assert not any(braked[:100]) and all(braked[800:1200]) and not any(braked[-100:])
     assert q[0] < 1.0
+
+
+def test_the_limits_of_a_follower_are_checked() -> None:
+    """j1 at 0.9 rad pushes j2 = -2 j1 against its stop at 1 rad; 2.26 rad/s of j1 are 4.52 rad/s of j2, limit 3."""
+    limits = MotionLimits(follower().limit_rows, np.full(1, 0.05), np.full(1, 0.2))
+    for q, qd, cause in ((0.9, 0.0, Cause.POSITION_LIMIT), (0.0, -2.26, Cause.VELOCITY_LIMIT)):
+        fault = limits.check(np.array([[q], [qd]]))
+        assert fault is not None and (fault.cause, fault.joint, fault.value) == (cause, "j1", q or qd)
+        assert 'of joint "j2"' in fault.message
+    assert limits.check(np.array([[-0.54], [1.6]])) is None
+
+
+def test_the_limits_of_a_differential_are_checked() -> None:
+    """The margin of a joint is that of its motors, by their factors; a widened limit follows it inwards."""
+    limits = MotionLimits(differential().limit_rows, np.array([0.1, 0.1]), np.array([0.2, 0.2]))
+    assert limits.check(np.array([[0.59, 0.59], [2.19, 2.19]])) is None
+    for state, cause, value in (
+        ([[0.61, 0.61], [0.0, 0.0]], Cause.POSITION_LIMIT, 0.61),
+        ([[0.0, 0.0], [-2.0, -2.5]], Cause.VELOCITY_LIMIT, -2.25),
+    ):
+        fault = limits.check(np.array(state))
+        assert fault is not None and (fault.cause, fault.joint, fault.value) == (cause, "j1", value)
+    limits.accept(np.array([0.7, 0.7]))
+    for q, inside in ((0.79, True), (0.65, True), (0.74, True), (0.76, False)):
+        assert (limits.check(np.array([[q, q], [0.0, 0.0]])) is None) == inside
+    assert MotionLimits(differential().limit_rows, FREE, FREE).check(np.full((2, 2), 9.0)) is None
+
+
+@pytest.mark.parametrize("velocity", [(1.0, 1.0), (1.0, -1.0), (1.0, 0.0)])
+def test_a_guided_differential_brakes_before_the_limits_of_its_joints(velocity: tuple[float, float]) -> None:
+    """It coasts without friction until it is braked, and does not hit the stops of the plant."""
+    model = differential()
+    controller = Controller(model, ControllerSettings(law="gravity_compensation", update_rate=500.0))
+    plant = Plant(model, step_size=0.002, initial_velocities=velocity)
+    for k in range(1500):
+        controller.measure(0.002 * k, 0.002 * k, plant.position, plant.velocity)
+        command = controller.update(0.002 * k, 0.002 * k)
+        assert command is not None and controller.fault is None
+        plant.step(command.effort)
+        rates, above, below = joint_motion(model, plant.position, plant.velocity)
+        room = np.minimum(above, below)
+        assert (np.abs(rates[room < 1e-3]) < 0.1).all()
+    assert room.min() < 0.05 and np.abs(rates).max() < 0.01

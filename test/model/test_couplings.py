@@ -54,8 +54,8 @@ def test_remotely_driven_elbow() -> None:
     model = model_data(CHAIN, {"coordinates": ["p1", "p2"], "couplings": {A: {"p1": 1.0}, B: {"p1": -1.0, "p2": 1.0}}})
     assert model.joint_names == (C, D, "p1", "p2")
     assert np.array_equal(matrix(model), [[0, 0, 1, 0], [0, 0, -1, 1], [1, 0, 0, 0], [0, 1, 0, 0]])
-    for limits in (-model.position_lower, model.position_upper, model.velocity_limits, model.effort_limits):
-        assert np.isfinite(limits).tolist() == [True, True, False, False]
+    assert np.isfinite(model.effort_limits).tolist() == [True, True, False, False]
+    assert np.isfinite(model.limit_rows.limits).tolist() == [[True, True, True, False, True]] * 5  # p1 as A; B
 
 
 def test_mimic_is_pinocchios() -> None:

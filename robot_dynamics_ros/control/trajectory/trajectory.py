@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_banded
 
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_state, joint_columns
-from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
+from robot_dynamics_ros.errors import JointNamesError, TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
 
 __all__ = ["Trajectory", "TrajectoryPoints"]
 
@@ -153,28 +154,52 @@ def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
 
 
 class JointLimits(NamedTuple):
-    """Limits of the motion of n joints along a trajectory, each (n,), infinite for no limit.
+    """Limits of the motion of n joints along a trajectory, infinite for no limit.
 
     Attributes
     ----------
+    rows
+        Joints that have limits: K rows, the n joints and then joints that depend on several of them.
     lower, upper
-        Position limits (rad or m).
+        Position limits (K,), rad or m.
     velocity
-        Velocity limits (rad/s or m/s).
+        Velocity limits (K,), rad/s or m/s.
     step
-        Largest distance (rad or m) from the start state to a first point that applies at once.
+        Largest distance (n,), rad or m, from the start state to a first point that applies at once.
     continuous
-        True for continuous joints, whose positions are equivalent modulo 2 pi.
+        True (n,) for continuous joints, whose positions are equivalent modulo 2 pi.
     clamp
-        True to move points beyond the limits to the limits.
+        True to move points of the n joints beyond their limits to the limits.
     """
 
+    rows: LimitRows
     lower: Array
     upper: Array
     velocity: Array
     step: Array
     continuous: NDArray[np.bool_]
     clamp: bool = False
+
+    def check_joints(self, columns: Sequence[int]) -> None:
+        """Raise JointNamesError if a trajectory of the joints ``columns`` has some, not all, that move a limited joint.
+
+        Its motion would also depend on the trajectories of the others.
+        """
+        n = len(self.step)
+        for row, name, *limits in zip(
+            self.rows.factors != 0.0,
+            self.rows.names[n:],
+            self.lower[n:],
+            self.upper[n:],
+            self.velocity[n:],
+            strict=True,
+        ):
+            if np.isfinite(limits).any() and row[columns].any() and row[columns].sum() < row.sum():
+                together = ", ".join(self.rows.names[j] for j in np.flatnonzero(row))
+                raise JointNamesError(
+                    f"joint '{name}' has limits and depends on {together}, of which some are missing from the "
+                    "trajectory. Cure: name all of them"
+                )
 
     def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
         """Shift continuous joints of ``knots`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
@@ -188,11 +213,12 @@ class JointLimits(NamedTuple):
         if turns.any():
             q += turns
         if self.clamp:
-            inside = np.clip(q, np.minimum(self.lower, start), np.maximum(self.upper, start))
+            lower, upper, velocity = (x[: len(start)] for x in (self.lower, self.upper, self.velocity))
+            inside = np.clip(q, np.minimum(lower, start), np.maximum(upper, start))
             for x in (qd, qdd):
                 x[inside != q] = 0.0
             q[:] = inside
-            np.clip(qd, -self.velocity, self.velocity, qd)
+            np.clip(qd, -velocity, velocity, qd)
         step = q[first] - start
         for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _NANOSECOND)).tolist():
             raise TrajectoryError(
@@ -201,26 +227,29 @@ class JointLimits(NamedTuple):
             )
         return turns
 
-    def check(self, knots: Knots, degree: int, start: Sequence[Array], names: Sequence[str]) -> None:
+    def check(self, knots: Knots, degree: int, start: Sequence[Array]) -> None:
         """Raise TrajectoryError for a motion beyond the limits, widened to position and velocity (n,) of ``start``.
 
-        The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3 or 5. ``names`` (n) are those of the
-        joints, for the message.
+        The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3 or 5. That of a row is linear in it.
         """
-        for order, lower, upper, tolerance in (
-            (0, self.lower, self.upper, np.array(_TOLERANCE)),
-            (1, -self.velocity, self.velocity, _EXCESS * self.velocity),
+        rows = self.rows
+        knots = knots._replace(q=rows.positions(knots.q), qd=rows.rates(knots.qd), qdd=rows.rates(knots.qdd))
+        for order, lower, upper, tolerance, begin in (
+            (0, self.lower, self.upper, np.array(_TOLERANCE), rows.positions(start[0])),
+            (1, -self.velocity, self.velocity, _EXCESS * self.velocity, rows.rates(start[1])),
         ):
-            low, high = np.minimum(lower - tolerance, start[order]), np.maximum(upper + tolerance, start[order])
+            low, high = np.minimum(lower - tolerance, begin), np.maximum(upper + tolerance, begin)
             first = excess(knots, degree, order, low, high)
             if first is not None:
                 time, j, value = first
                 quantity, cure = (
                     ("velocity", "allow it more time") if order else ("position", "keep it within the limit")
                 )
+                above = bool(value > high[j])
+                note = rows.owner_note(VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j)
                 raise TrajectoryError(
-                    f"joint '{names[j]}' reaches the {quantity} {value:.6g} in the segment from {time:.6g} s on, "
-                    f"beyond its limit {(upper if value > high[j] else lower)[j]:.6g}. "
+                    f"joint '{rows.names[j]}' reaches the {quantity} {value:.6g} in the segment from {time:.6g} s on, "
+                    f"beyond its limit {(upper if above else lower)[j]:.6g}{note}. "
                     f"Cure: {cure}, or see trajectory_limits"
                 )
 
@@ -325,7 +354,7 @@ class Trajectory:
         Raises
         ------
         JointNamesError
-            For unknown, missing and repeated joints.
+            For unknown, missing and repeated joints, and for some but not all of the joints that move a limited one.
         TrajectoryError
             For empty, unsorted or non-finite points, wrong sizes, accelerations without velocities, a nonzero final
             velocity and motion beyond the limits, naming point and joint.
@@ -345,6 +374,7 @@ class Trajectory:
         late = 0 < passed < len(times) and state_at - times[0] > _NANOSECOND
         shift = np.zeros(len(joint_names))
         if limits is not None:
+            limits.check_joints(columns)
             first = passed if late else max(0, passed - 1)
             at_once = passed > 0 and not late and state_at - times[-1] <= _NANOSECOND
             shift = limits.fit(knots, state[0], first, at_once, joint_names)
@@ -366,7 +396,7 @@ class Trajectory:
         if not np.isfinite(bound):
             raise TrajectoryError("the points are too close in time for their values. Cure: space them further apart")
         if limits is not None:
-            limits.check(knots, degree, state, joint_names)
+            limits.check(knots, degree, state)
         holds = np.zeros((2, len(_STATE), len(joint_names)))
         holds[0, 0], holds[1] = state[0], np.stack([x[-1] for x in knots[1:]])
         if len(knots.times) > 1:
