@@ -275,7 +275,13 @@ def _joint(value: Any, where: str) -> JointDynamics:
     if ripple:
         _required(ripple, _RIPPLE[:2], f"{where} ripple")
     sigmoid = _table(table.get("sigmoid"), _SIGMOID, f"{where} sigmoid")
-    for name, given, needed in (("gear_ratio", table, "rotor_inertia"), ("sigmoid", sigmoid, "slope")):
+    for name, given, needed in (
+        ("gear_ratio", table, "rotor_inertia"),
+        ("rotor_carrier", table, "rotor_inertia"),
+        ("stribeck_velocity", table, "static"),
+        ("sigmoid", sigmoid, "amplitude"),
+        ("sigmoid", sigmoid, "slope"),
+    ):
         if name in table and needed not in given:
             warnings.warn(
                 f"{where}: {name} without {needed} has no effect. Cure: add {needed}, or remove {name}",

@@ -100,18 +100,21 @@ def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:
         raise RobotDynamicsError(f"{path}: cannot read the file: {error.strerror}. Cure: check the path") from None
     except NotPlainYaml as error:
         raise RobotDynamicsError(f"{path}: not plain YAML: {error}. Cure: correct the file") from None
-    tables = dict(_tables(content, ""))
+    tables = dict(_tables(content, "", path))
     if not tables:
         raise RobotDynamicsError(f'{path}: no key "{_MARK}". Cure: pass a parameter file such as config/panda.yaml')
     return tables
 
 
-def _tables(content: object, prefix: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _tables(content: object, prefix: str, path: str | Path) -> Iterator[tuple[str, Mapping[str, object]]]:
     for key, value in content.items() if isinstance(content, dict) else ():
-        if key == _MARK and isinstance(value, dict):
+        name = f"{prefix}/{str(key).strip('/')}"
+        if not isinstance(value, dict):  # refused by ROS, too
+            raise RobotDynamicsError(f'{path}: "{name}" is {value!r}. Cure: write parameters in a table "{_MARK}"')
+        if key == _MARK:
             yield prefix, value
         else:
-            yield from _tables(value, f"{prefix}/{str(key).strip('/')}")
+            yield from _tables(value, name, path)
 
 
 def _matches(pattern: str, node: str) -> bool:

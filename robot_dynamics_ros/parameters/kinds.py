@@ -80,6 +80,7 @@ RATE = Bounds(1e-3, 1e5)
 RATE_OR_ZERO = Bounds(1e-3, 1e5, or_zero=True)
 
 
+_SWITCHES = {True: "on", False: "off"}
 _TOPIC = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+")
 
 T = TypeVar("T")
@@ -159,10 +160,14 @@ class Text(Parameter[str]):
     choices: Collection[str] = ()
 
     def check(self, value: object) -> str:
-        """Return the text; RobotDynamicsError for other types and, if there are ``choices``, for other texts."""
-        if not isinstance(value, str) or (self.choices and value not in self.choices):
+        """Return the text; RobotDynamicsError for other types and, if there are ``choices``, for other texts.
+
+        A boolean is on or off if that is one of the choices, because YAML 1.1 and ROS read these words as booleans.
+        """
+        word = _SWITCHES[value] if isinstance(value, bool) and self.choices else value
+        if not isinstance(word, str) or (self.choices and word not in self.choices):
             raise self.refuse(value)
-        return value
+        return word
 
     def allowed(self) -> str:
         """Describe the choices: "one of ..." or, without choices, a text."""
@@ -192,7 +197,7 @@ class Number(Parameter[float]):
 
     def check(self, value: object) -> float:
         """Return the number as a float; RobotDynamicsError for other types and for numbers out of bounds."""
-        if not _is_number(value) or float(value) not in self.within:
+        if not is_number(value) or float(value) not in self.within:
             raise self.refuse(value)
         return float(value)
 
@@ -249,9 +254,9 @@ class Numbers(Parameter[Sequence[float]]):
             raise self.refuse(value, hint="; write all numbers with decimal points or none, as in [1.0, 2.5]")
         items = _items(value)
         for k, item in enumerate(items, start=1):
-            if not _is_number(item) or float(item) not in self.within:
+            if not is_number(item) or float(item) not in self.within:
                 raise self.refuse(item, where=f" (number {k} of {len(items)})" if len(items) > 1 else "")
-        numbers = tuple(float(item) for item in items if _is_number(item))
+        numbers = tuple(float(item) for item in items if is_number(item))
         if self.count not in (None, len(numbers)) if numbers else len(self.default) > 0:
             raise self.refuse(list(numbers))
         return numbers
@@ -309,7 +314,7 @@ def setting(kind: Callable[..., Parameter[Any]], *arguments: Any, when: When = "
 flag, number, numbers, text = (partial(setting, kind) for kind in (Flag, Number, Numbers, Text))
 
 
-def _is_number(value: object) -> TypeGuard[int | float]:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Return True for a float, or for an integer that is not too large for a float."""
     if isinstance(value, int):
         return not isinstance(value, bool) and abs(value) <= sys.float_info.max

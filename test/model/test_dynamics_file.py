@@ -68,7 +68,7 @@ BAD: dict[str, tuple[str, str]] = {
     "number_with_unit": (joint("{coulomb: 1 Nm}"), f"{JOINT}.*coulomb: '1 Nm'"),
     "number_true": (joint("{viscous: true}"), f"{JOINT}.*viscous: True"),
     "number_nothing": (joint("{viscous: }"), f"{JOINT}.*viscous: None"),
-    "number_negative": (joint("{stribeck_velocity: -0.1}"), f"{JOINT}.*stribeck_velocity: -0.1"),
+    "number_negative": (joint("{static: 1.0, stribeck_velocity: -0.1}"), f"{JOINT}.*stribeck_velocity: -0.1"),
     "sigmoid_a_number": (joint("{sigmoid: 1.0}"), f"{JOINT}.*sigmoid"),
     "sigmoid_key": (joint("{sigmoid: {amplitude: 1.0, slope: 1.0, shif: 0.0}}"), f"{JOINT}.*'shif'"),
     "sigmoid_negative": (joint("{sigmoid: {amplitude: 1.0, slope: -1.0}}"), f"{JOINT}.*sigmoid slope: -1.0"),
@@ -141,7 +141,10 @@ def test_a_file_that_cannot_be_read_is_named(path: object) -> None:
     ("table", "culprit"),
     [
         ("{gear_ratio: 100}", "gear_ratio without rotor_inertia"),
+        ("{rotor_carrier: none}", "rotor_carrier without rotor_inertia"),
+        ("{coulomb: 1.0, stribeck_velocity: 0.1}", "stribeck_velocity without static"),
         ("{sigmoid: {amplitude: 1.0}}", "sigmoid without slope"),
+        ("{sigmoid: {slope: 1.0}}", "sigmoid without amplitude"),
         ("{viscous: 017}", r"arm\.dynamics\.yaml: 017"),
     ],
 )

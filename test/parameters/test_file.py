@@ -66,14 +66,13 @@ def test_files_of_the_shipped_robots(robot: str) -> None:
     assert _without_rclpy(file) == _as_rclpy_reads(file)
 
 
-def test_numbers_as_ros_writes_them(tmp_path: Path) -> None:
-    """1e-3 is a number in ROS and a text in YAML 1.1."""
+def test_values_as_ros_writes_them(tmp_path: Path) -> None:
+    """1e-3 is a number in ROS and a text in YAML 1.1; off is a boolean in both."""
     file = tmp_path / "parameters.yaml"
-    file.write_text(
-        "/**:\n  ros__parameters:\n    ramp_time: 1e-3\n    state_timeout: .inf\n    gains:\n      kp: [1e2]\n"
-    )
+    lines = ("ramp_time: 1e-3", "state_timeout: .inf", "gains:", "  kp: [1e2]", "trajectory_limits: off")
+    file.write_text("/**:\n  ros__parameters:\n" + "".join(f"    {line}\n" for line in lines))
     values = _without_rclpy(file)
-    assert (values["ramp_time"], values["gains.kp"]) == (1e-3, (100.0,))
+    assert (values["ramp_time"], values["gains.kp"], values["trajectory_limits"]) == (1e-3, (100.0,), "off")
     assert values == _as_rclpy_reads(file)
 
 
@@ -85,6 +84,8 @@ def test_numbers_as_ros_writes_them(tmp_path: Path) -> None:
         ("law: pd", "ros__parameters"),
         ("[1, 2]", "ros__parameters"),
         ("plant: {ros__parameters: {law: pd}}", "/plant"),
+        ("/**: {ros__parameters: {law: pd}, gains: {ki: 3}}", "/gains/ki"),
+        ("/**: {ros__parameters: }", "/ros__parameters"),
     ],
 )
 def test_other_files_are_refused(text: str | None, words: str, tmp_path: Path) -> None:
@@ -94,6 +95,22 @@ def test_other_files_are_refused(text: str | None, words: str, tmp_path: Path) -
     with pytest.raises(RobotDynamicsError) as caught:
         read_parameter_file(file, NODE, controller.ALL)
     assert str(caught.value).startswith(f"{file}: ") and words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("law", False), ("trajectory_limits", True), ("black_box_directory", False)]
+)
+def test_a_boolean_is_a_text_only_if_its_word_is_a_choice(name: str, value: bool) -> None:
+    (parameter,) = (parameter for parameter in controller.ALL if parameter.name == name)
+    with pytest.raises(RobotDynamicsError, match=f"{value} is not allowed"):
+        parameter.check(value)
+
+
+@pytest.mark.parametrize("names", [["cell/stop"], ["/a", "/b/"], ["/1"], ["~/stop"], "/a"])
+def test_topics_have_full_names(names: object) -> None:
+    assert controller.EMERGENCY_STOP_TOPICS.check(["/cell/stop_1"]) == ("/cell/stop_1",)
+    with pytest.raises(RobotDynamicsError, match="full names"):
+        controller.EMERGENCY_STOP_TOPICS.check(names)
 
 
 def test_an_integer_beyond_all_floats_is_refused() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,24 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, check
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.parameters.kinds import is_number
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
 
 _MOST_ADDED = 1000  # bounds the computation of a node besides its cycles
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
+_MESSAGE, _POINT, _TIME = ("header", "joint_names", "points"), (*_FIELDS, "time_from_start"), ("sec", "nanosec")
+_LONGEST, _SECOND = 2**31, 10**9  # bounds of sec and nanosec in ROS
+_SIMILAR = 0.4  # difflib's similarity ratio, of keys with the same first letter
 
 
 def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
     """Read a trajectory_msgs/JointTrajectory from a YAML file.
 
     Required are joint_names, and for each point positions (rad or m) and time_from_start {sec, nanosec}. Velocities,
-    accelerations and effort of a point are optional; other keys, such as the header, are ignored.
+    accelerations and effort of a point are optional; the header is ignored.
 
-    Raises TrajectoryError, naming file, point and cure, if the file cannot be read, is not such a trajectory, or the
-    trajectory does not end at rest.
+    Raises TrajectoryError, naming file, point and cure, if the file cannot be read, is not such a trajectory, has
+    unknown keys, or the trajectory does not end at rest.
     """
     try:
         documents = [document for document in load_documents(Path(path).read_bytes()) if document is not None]
@@ -50,6 +55,7 @@ def _trajectory(message: Any) -> TrajectoryPoints:
             "no lists joint_names and points. Cure: write a JointTrajectory as `ros2 topic echo --full-length` shows "
             "it; give a parameter file, as robot_dynamics excite writes it, with --config"
         )
+    _check_keys(message, _MESSAGE, "the trajectory")
     names = message["joint_names"]
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise TrajectoryError(f"joint_names is {names!r}. Cure: list each joint once")
@@ -58,6 +64,7 @@ def _trajectory(message: Any) -> TrajectoryPoints:
     for i, point in enumerate(message["points"]):
         if not isinstance(point, dict):
             raise TrajectoryError(f"point {i} is {point!r}. Cure: give positions and time_from_start")
+        _check_keys(point, _POINT, f"point {i}")
         times.append(_seconds(i, point.get("time_from_start")))
         for field in _FIELDS:
             rows[field].append(_numbers(i, field, point.get(field)))
@@ -67,10 +74,24 @@ def _trajectory(message: Any) -> TrajectoryPoints:
 
 
 def _seconds(i: int, time: Any) -> float:
-    parts = [time.get(key, 0) for key in ("sec", "nanosec")] if isinstance(time, dict) else []
-    if not parts or not all(isinstance(part, int) and not isinstance(part, bool) for part in parts):
+    if isinstance(time, dict):
+        _check_keys(time, _TIME, f"point {i}: time_from_start")
+    sec, nanosec = (time.get(key, 0) for key in _TIME) if isinstance(time, dict) and time else (-1, -1)
+    if not (_is_whole(sec, _LONGEST) and _is_whole(nanosec, _SECOND)):
         raise TrajectoryError(f"point {i} has the time_from_start {time!r}. Cure: give {{sec: 1, nanosec: 500000000}}")
-    return float(parts[0] + parts[1] * 1e-9)
+    return float(sec + nanosec * 1e-9)
+
+
+def _is_whole(value: Any, end: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
+
+
+def _check_keys(table: Mapping[Any, Any], known: Sequence[str], where: str) -> None:
+    for key in map(str, table):
+        if key not in known:
+            alike = get_close_matches(key, [name for name in known if name[0] == key[:1]], 1, _SIMILAR)
+            cure = f"write {alike[0]}" if alike else f"use {', '.join(known)}"
+            raise TrajectoryError(f'{where} has the unknown key "{key}". Cure: {cure}')
 
 
 def _numbers(i: int, field: str, values: Any) -> list[float]:
@@ -79,7 +100,7 @@ def _numbers(i: int, field: str, values: Any) -> list[float]:
     if isinstance(values, list):
         if "..." in values:
             raise TrajectoryError(f"point {i}: {field} are truncated. Cure: use `ros2 topic echo --full-length`")
-        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        if all(is_number(value) for value in values):
             return [float(value) for value in values]
     raise TrajectoryError(f"point {i} has the {field} {values!r}. Cure: give a list of numbers")
 
