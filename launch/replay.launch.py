@@ -125,7 +125,7 @@ def _unless_ending(action: Any) -> Callable[[Any, LaunchContext], list[Any]]:
 def _emergency_stops(context: LaunchContext) -> list[str]:
     """Return the emergency_stop_topics of the recorded controller; none if the bag has no configuration."""
     configuration = read_configuration(value_of(context, "bag"), *absolute(context, f"{CONTROLLER}/"))
-    return [] if configuration is None else list(EMERGENCY_STOP_TOPICS.read(configuration[1].values))
+    return [] if configuration is None else list(configuration[1].emergency_stop_topics)
 
 
 def _inputs(context: LaunchContext, stops: list[str], known: bool) -> dict[str, str]:

@@ -186,6 +186,11 @@ class Configuration:
         """Return the configuration as JSON, with Infinity for infinite numbers; ``parse`` reads it."""
         return json.dumps(asdict(self), indent=1)
 
+    @property
+    def emergency_stop_topics(self) -> tuple[str, ...]:
+        """Names of the topics of further emergency stops; RobotDynamicsError if the parameter is invalid."""
+        return tuple(EMERGENCY_STOP_TOPICS.read(self.values))
+
     def values(self, name: str) -> object:
         """Return the value of a parameter of computed_torque_node, or its default; None for an unknown name."""
         return self.parameters.get(name, _DEFAULTS.get(name))

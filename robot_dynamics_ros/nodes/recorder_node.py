@@ -18,7 +18,7 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.bags.storage import BOOL
-from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, EMERGENCY_STOP_TOPICS, Configuration
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import CdrReader
 from robot_dynamics_ros.nodes.conversions import message_class
@@ -163,7 +163,7 @@ def _emergency_stops(data: bytes) -> tuple[str, ...]:
     with suppress(struct.error, ValueError, RobotDynamicsError):
         configuration = Configuration.parse(CdrReader(data).text())
         if configuration is not None:
-            return tuple(EMERGENCY_STOP_TOPICS.read(configuration.values))
+            return configuration.emergency_stop_topics
     return ()
 
 

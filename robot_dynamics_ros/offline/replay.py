@@ -25,7 +25,7 @@ from robot_dynamics_ros.bags.storage import (
 from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.feedback import UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, EMERGENCY_STOP_TOPICS, Configuration
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError
@@ -104,7 +104,7 @@ def replay(
     settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
     with ExitStack() as stack:
         reader = stack.enter_context(BagReader(bag))
-        stops = () if configuration is None else EMERGENCY_STOP_TOPICS.read(configuration.values)
+        stops = () if configuration is None else configuration.emergency_stop_topics
         follows_targets = LAWS[settings.law].task_space
         sources = {
             name: find_topic(reader, name, kind, given.get(name), stops)

@@ -131,17 +131,15 @@ def test_an_emergency_stop(robot: Robot) -> None:
 
 def test_each_emergency_stop_has_its_own_topic(tmp_path: Path) -> None:
     """A second publisher of one is named and refused; the fault is cleared when all are released; replays have it."""
-    panel, boxes = "/cell/emergency_stop", tmp_path / "boxes"
+    button, panel, boxes = "/cell/button", "/cell/emergency_stop", tmp_path / "boxes"
     given = {"emergency_stop_topics": [panel], "exclusive_topics": True, "autostart": False}
     with Graph(tmp_path) as graph:
-        node = graph.start(NODE, {**PLANAR, **given, "activation_check": False, "black_box_directory": str(boxes)})
-        robot = Robot(graph, node)
-        first, second, rival = (
-            graph.publisher(Bool, topic, LATCHED) for topic in (f"{robot.node}/emergency_stop", panel, panel)
-        )
+        given |= {"activation_check": False, "black_box_directory": str(boxes)}
+        robot = Robot(graph, graph.start(NODE, {**PLANAR, **given}, "-r", f"~/emergency_stop:={button}"))
+        first, second, rival = (graph.publisher(Bool, topic, LATCHED) for topic in (button, panel, button))
         log = robot.log_from_now()
         graph.configure(NODE)
-        graph.await_log(log, f"{panel} must have one publisher")
+        graph.await_log(log, f"{button} must have one publisher")
         assert not robot.activate()
         graph.client.destroy_publisher(rival)
         graph.await_log(log, "one publisher each again")
@@ -153,8 +151,8 @@ def test_each_emergency_stop_has_its_own_topic(tmp_path: Path) -> None:
         first.publish(Bool(data=True))
         robot.answer_to(Q)
         graph.await_log(log, "black box: the messages")
-        for button, response in ((first, f"true on {panel}."), (second, "the fault is cleared")):
-            button.publish(Bool(data=False))
+        for pressed, response in ((first, f"true on {panel}."), (second, "the fault is cleared")):
+            pressed.publish(Bool(data=False))
             graph.wait(lambda response=response: response in robot.clear_fault().message, "the release")
     (bag,) = boxes.iterdir()
     assert main(["replay", str(bag), "-o", str(tmp_path / "replayed")]) == 0

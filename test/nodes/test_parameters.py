@@ -177,6 +177,7 @@ def test_values_as_typed_in_a_shell(make_node: Callable[..., Node]) -> None:
         (NUMBERS, "[]", ()),
         (NUMBERS, "[1, 2]", (1.0, 2.0)),
         (NAMES, "[a, b]", ("a", "b")),
+        (kinds.Text("x", "clamp", "x", choices=("clamp", "off"), when="run"), "off", "off"),
     ):
         node = make_node()
         declare(node, parameter)
