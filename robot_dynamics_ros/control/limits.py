@@ -191,7 +191,7 @@ class MotionLimits:
 
     def __init__(self, rows: LimitRows, position_margin: Array, margin: Array) -> None:
         """Use the position and velocity limits of ``rows``, those of all moving joints."""
-        self._rows = rows
+        self._rows, self._has_sums = rows, rows.has_sums
         lower, upper, speed = rows.limits[[LOWER, UPPER, VELOCITY]]
         self._bounds = np.array([lower, -speed]), np.array([upper, speed])
         self._margins = np.array([rows.largest(position_margin), rows.largest(margin)])
@@ -214,7 +214,7 @@ class MotionLimits:
     def check(self, state: Array) -> Fault | None:
         """Return the fault of a finite ``state`` (2, n), position and velocity, beyond limit and margin, or None."""
         rows = self._rows
-        if rows.has_sums:
+        if self._has_sums:
             state = np.array([rows.positions(state[0]), rows.rates(state[1])])
         if all_within(state, self._least, self._most):
             if self._opened:

@@ -75,6 +75,8 @@ class LimitRows:
         n = len(x)
         for _ in range(_PASSES):
             x = np.minimum(np.maximum(x, low[:n]), high[:n])
+            if not self.has_sums:
+                break
             rest = self.factors @ x
             beyond = rest - np.minimum(np.maximum(rest, low[n:]), high[n:])
             if not (np.abs(beyond) > 1e-12 * (1.0 + np.abs(rest))).any():
