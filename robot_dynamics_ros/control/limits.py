@@ -22,6 +22,7 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.joint_limits import LOWER, SOFT_LOWER, SOFT_UPPER, UPPER, VELOCITY, LimitRows
 
+_BRAKING_PASSES = 10  # bounds the time of a cycle
 _LASTING_FAULTS = {
     Cause.FOLLOWING_ERROR: "is {value:.3g} off the desired position, over following_error_limit {limit:g}. Cure: check "
     "for a collision, or command slower motion",
@@ -179,7 +180,7 @@ class Brake:
 
     def excess(self, qd: Array, allowed: Array) -> Array:
         """Return the part (n,) of the velocity ``qd`` (n,) beyond the ``allowed`` velocities (2, K)."""
-        return qd - self._rows.nearest(qd, *allowed)
+        return qd - self._rows.nearest(qd, allowed[0], allowed[1], _BRAKING_PASSES)
 
 
 class MotionLimits:
