@@ -235,7 +235,7 @@ def _motion(
     arguments: argparse.Namespace, plant_values: Values, motion_values: Values, model: RobotModel
 ) -> tuple[TrajectoryPoints, tuple[float, ...]]:
     """Return the trajectory, and the initial positions of the arm (n,)."""
-    start = np.clip(np.zeros(model.n), model.position_lower, model.position_upper)
+    start = model.limit_rows.within(np.zeros(model.n))
     initial = simulation.INITIAL_POSITIONS.read(plant_values)
     if initial:
         start = model.vector("parameter initial_positions", initial)

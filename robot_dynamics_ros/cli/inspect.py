@@ -96,7 +96,7 @@ def run_inspect(arguments: argparse.Namespace) -> None:
         warnings.simplefilter("always", RobotModelWarning)
         model = source.part(arguments.joints, locked, gravity=arguments.gravity)
     others = [name for name in source.joint_names() if name not in model.joint_names]
-    q = np.clip(np.zeros(model.n), model.position_lower, model.position_upper)
+    q = model.limit_rows.within(np.zeros(model.n))
     if arguments.state is not None:
         q = model.vector("--state", arguments.state)
         if not np.isfinite(q).all():

@@ -22,6 +22,7 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.joint_limits import LOWER, SOFT_LOWER, SOFT_UPPER, UPPER, VELOCITY, LimitRows
 
+_BRAKING_PASSES = 10  # bounds the time of a cycle
 _LASTING_FAULTS = {
     Cause.FOLLOWING_ERROR: "is {value:.3g} off the desired position, over following_error_limit {limit:g}. Cure: check "
     "for a collision, or command slower motion",
@@ -179,7 +180,7 @@ class Brake:
 
     def excess(self, qd: Array, allowed: Array) -> Array:
         """Return the part (n,) of the velocity ``qd`` (n,) beyond the ``allowed`` velocities (2, K)."""
-        return qd - self._rows.nearest(qd, *allowed)
+        return qd - self._rows.nearest(qd, allowed[0], allowed[1], _BRAKING_PASSES)
 
 
 class MotionLimits:
@@ -191,7 +192,7 @@ class MotionLimits:
 
     def __init__(self, rows: LimitRows, position_margin: Array, margin: Array) -> None:
         """Use the position and velocity limits of ``rows``, those of all moving joints."""
-        self._rows = rows
+        self._rows, self._has_sums = rows, rows.has_sums
         lower, upper, speed = rows.limits[[LOWER, UPPER, VELOCITY]]
         self._bounds = np.array([lower, -speed]), np.array([upper, speed])
         self._margins = np.array([rows.largest(position_margin), rows.largest(margin)])
@@ -214,7 +215,7 @@ class MotionLimits:
     def check(self, state: Array) -> Fault | None:
         """Return the fault of a finite ``state`` (2, n), position and velocity, beyond limit and margin, or None."""
         rows = self._rows
-        if rows.has_sums:
+        if self._has_sums:
             state = np.array([rows.positions(state[0]), rows.rates(state[1])])
         if all_within(state, self._least, self._most):
             if self._opened:

@@ -19,7 +19,6 @@ from robot_dynamics_ros.model.urdf import Joint
 
 LOWER, UPPER, SOFT_LOWER, SOFT_UPPER, VELOCITY = range(5)
 _SIGNS = np.array([-1.0, 1.0, -1.0, 1.0, 1.0])  # signed limits are tighter if they are smaller
-_PASSES = 20  # of alternating projections
 
 
 @dataclass(frozen=True)
@@ -67,14 +66,16 @@ class LimitRows:
         parts = np.multiply(np.abs(self.factors), values, out=np.zeros_like(self.factors), where=self.factors != 0.0)
         return np.concatenate([values, parts.sum(axis=1)])
 
-    def nearest(self, x: Array, low: Array, high: Array) -> Array:
+    def nearest(self, x: Array, low: Array, high: Array, passes: int = 10_000) -> Array:
         """Return a vector (n,) near ``x`` (n,) whose rows, without ``offsets``, are from ``low`` to ``high`` (K,).
 
-        Alternating projections: up to rounding for orthogonal rows, and in the limit for others.
+        By up to ``passes`` alternating projections: one for orthogonal rows, many for almost parallel ones.
         """
         n = len(x)
-        for _ in range(_PASSES):
+        for _ in range(passes):
             x = np.minimum(np.maximum(x, low[:n]), high[:n])
+            if not self.has_sums:
+                break
             rest = self.factors @ x
             beyond = rest - np.minimum(np.maximum(rest, low[n:]), high[n:])
             if not (np.abs(beyond) > 1e-12 * (1.0 + np.abs(rest))).any():

@@ -12,6 +12,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, joint
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY
 
 _REACH, _PRISMATIC_REACH = 0.3, 0.05  # rad, m: largest amplitude of the sine
 _RANGE_SHARE = 0.2  # of the position range, for the amplitude
@@ -25,28 +26,19 @@ _SLOW = 1e-6  # rad/s or m/s
 
 
 class Ranges(NamedTuple):
-    """Ranges of n joints: position limits, amplitude ``reach`` of a sine (rad or m), and speed limit, each (n,)."""
+    """Ranges (K,) of the rows of ``model.limit_rows``: position limits without offsets, and amplitude of a sine."""
 
     lower: Array
     upper: Array
-    speed: Array
     reach: Array
 
 
 def _ranges(model: RobotModel) -> Ranges:
-    """Return the ranges of the joints, within those of the joints that are coupled to them."""
-    lower, upper, speed = model.soft_lower, model.soft_upper, model.velocity_limits
-    limits = model.moving_joint_limits
-    for (low, high, fastest), row in zip(limits, model.coupling_matrix[: len(limits)], strict=True):
-        (joints,) = np.nonzero(row)
-        if len(joints) == 1:  # its limits hold for one coordinate alone
-            j, ratio = int(joints[0]), float(row[joints[0]])
-            ends = sorted((low / ratio, high / ratio))
-            lower[j], upper[j] = max(lower[j], ends[0]), min(upper[j], ends[1])
-            speed[j] = min(speed[j], fastest / abs(ratio))
-    prismatic = [name in model.prismatic_joints for name in model.joint_names]
+    rows = model.limit_rows
+    lower, upper = rows.limits[[SOFT_LOWER, SOFT_UPPER]] - rows.positions(np.zeros(model.n))
+    prismatic = [name in model.prismatic_joints for name in rows.names]
     most = np.where(prismatic, _PRISMATIC_REACH, _REACH)
-    return Ranges(lower, upper, speed, np.clip(_RANGE_SHARE * (upper - lower), 0.0, most))
+    return Ranges(lower, upper, np.clip(_RANGE_SHARE * (upper - lower), 0.0, most))
 
 
 def default_start(model: RobotModel) -> Array:
@@ -54,7 +46,7 @@ def default_start(model: RobotModel) -> Array:
 
     If gravity there takes more than 70 % of a joint's effort limit, that joint is moved to where it takes less.
     """
-    lower, upper, _, reach = _ranges(model)
+    rows, (lower, upper, reach) = model.limit_rows, _ranges(model)
     lower, upper = lower + _MARGIN * reach, upper - _MARGIN * reach
 
     def load(q: Array) -> float:
@@ -63,13 +55,13 @@ def default_start(model: RobotModel) -> Array:
 
     candidates = []
     for direction in (-1.0, 1.0):  # down, as a hanging arm; up, as an upright one
-        start = np.clip(np.zeros(model.n), lower, upper)
+        start = rows.nearest(np.zeros(model.n), lower, upper)
         for _ in range(_STEPS):
             gravity = model.gravity_torque(start)
             weak = np.abs(gravity) > _HOLDING_SHARE * model.effort_limits
             if not weak.any():
                 return start
-            start = np.clip(start + direction * _STEP * weak * np.sign(gravity), lower, upper)
+            start = rows.nearest(start + direction * _STEP * weak * np.sign(gravity), lower, upper)
         candidates.append(start)
     return min(candidates, key=load)
 
@@ -80,16 +72,22 @@ def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
     Each value is a list of n, by joint. From ``start`` (n,), rad or m, each joint moves away from its nearer position
     limit. Raises RobotDynamicsError if no joint has room to move, and for closed loops.
     """
-    lower, upper, _, reach = _ranges(model)
-    down, up = start - lower, upper - start
-    reach = np.clip(reach, 0.0, 0.5 * np.maximum(np.maximum(up, down), 0.0))
+    n, factors, (lower, upper, reach) = model.n, model.limit_rows.factors, _ranges(model)
+    down, up = start - lower[:n], upper[:n] - start
+    reach = np.clip(reach[:n], 0.0, 0.5 * np.maximum(np.maximum(up, down), 0.0))
+    way = np.where(up >= down, 1.0, -1.0)
+    for row, low, high in zip(factors, lower[n:] - factors @ start, upper[n:] - factors @ start, strict=True):
+        parts = 2.0 * row * way * reach  # each joint moves over its range with a frequency of its own
+        for room, travel in ((high, parts[parts > 0.0].sum()), (-low, -parts[parts < 0.0].sum())):
+            if travel > room:
+                reach[row != 0.0] *= max(room, 0.0) / travel
     if model.loops or not reach.any():
         cause = "closed loops have no default motion" if model.loops else "the position limits leave no room to move"
         raise RobotDynamicsError(
             f"{model.name}: {cause}. Cure: --trajectory with a JointTrajectory, or correct the limits in the URDF"
         )
     return {
-        trajectory.CENTER.name: (start + np.where(up >= down, reach, -reach)).tolist(),
+        trajectory.CENTER.name: (start + way * reach).tolist(),
         trajectory.AMPLITUDE.name: reach.tolist(),
         trajectory.FREQUENCY.name: np.linspace(*_FREQUENCIES, model.n).tolist(),
     }
@@ -119,9 +117,14 @@ def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) 
         )
     allowed = held + _LIMIT_SHARE * (limits - held)
     speed = np.abs(qd).max(axis=0)
-    factor = np.minimum(1.0, _LIMIT_SHARE * _ranges(model).speed / np.maximum(speed, 1e-9))
+    factor = np.minimum(1.0, _LIMIT_SHARE * model.velocity_limits / np.maximum(speed, 1e-9))
     friction = [np.abs(model.friction_torque(start, np.full(model.n, v))) for v in (_SLOW, -_SLOW)]
     factor[held + np.maximum(*friction) > allowed] = 0.0
+    rows = model.limit_rows
+    for _ in rows.factors:  # coordinates of a row have one factor, which then scales the motion of the row, too
+        for row, most in zip(rows.factors, rows.limits[VELOCITY, model.n :], strict=True):
+            largest = _LIMIT_SHARE * most / max(np.abs(qd @ row).max(), 1e-9)
+            factor[row != 0.0] = min(factor[row != 0.0].min(), largest)
 
     def fits() -> bool:
         return all(

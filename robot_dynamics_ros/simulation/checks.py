@@ -81,7 +81,7 @@ def initial_state(
     """
     shape = (*plants, model.n)
     if positions is None:
-        positions = np.clip(np.zeros(model.n), model.position_lower, model.position_upper)
+        positions = model.limit_rows.within(np.zeros(model.n))
     if velocities is None:
         velocities = np.zeros(model.n)
     position = np.broadcast_to(finite(model, "initial_positions", positions, plants), shape)

@@ -14,6 +14,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import EffortWriter
 from robot_dynamics_ros.report import read_recording
 from robot_dynamics_ros.resources import robot_names, robot_urdf
+from support import coupled_arms
 from support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -183,6 +184,17 @@ def test_a_short_motion_stays_within_the_limits(robot: str, tmp_path: Path) -> N
     for series in read_joint_states(bag, [STATES, COMMANDS]).values():
         assert (np.abs(series.velocity).max(axis=0) <= model.velocity_limits).all()
     assert np.ptp(series.position, axis=0).min() > 1e-3, "every joint moves"
+
+
+def test_a_mimic_gripper_stays_within_the_limits_of_both_joints(tmp_path: Path) -> None:
+    """j2 = -2 j1, within +-0.3 rad and 0.5 rad/s; j1 alone would have 2 rad and 5 rad/s."""
+    urdf, bag = tmp_path / "gripper.urdf", tmp_path / "bag"
+    arm = coupled_arms.tree([(-2, 2, 5), (-0.3, 0.3, 0.5)])
+    urdf.write_text(arm.with_joint("j2", extra='<mimic joint="j1" multiplier="-2"/>').urdf, encoding="utf-8")
+    run("simulate", urdf, "--duration", 2, "--law", "computed_torque", "-o", bag)
+    series = read_joint_states(bag, [STATES])[STATES]
+    assert np.abs(2.0 * series.position).max() <= 0.3 and np.abs(2.0 * series.velocity).max() <= 0.5
+    assert np.ptp(series.position) > 0.02
 
 
 @pytest.mark.parametrize("dynamics", ["none", "stiff"])

@@ -44,7 +44,7 @@ def test_rows_are_the_limits_of_all_moving_joints(model: RobotModel, state: list
         assert (min(ours) > 0.0) == (min(theirs) > 0.0)
     inside = rows.within(q)
     _, above, below = joint_motion(model, inside, qd)
-    assert min(above.min(), below.min()) > -1e-3
+    assert min(above.min(), below.min()) > -1e-6
     assert not (min(theirs[:2]) >= 1e-9 and not np.array_equal(inside, q))
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import lsq_linear
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.simulation import Plant, PlantBatch, coupled
 from robot_dynamics_ros.simulation import stick_slip as ss
-from support import arms, mechanisms, plants, robots_with_drives
+from support import arms, coupled_arms, mechanisms, plants, robots_with_drives
 from support.friction_problems import Problem, random_rows
 
 ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
@@ -332,3 +332,10 @@ def test_row_that_is_pulled_back_from_its_limit_stops(sign: float) -> None:
     v, _, _, solves = p.solved(np.array([ss.STUCK, ss.STUCK]))
     assert v == pytest.approx(solution, rel=1e-12)
     assert solves == 1 + expected == 9 and sign * v[0] < 0.0 < sign * v[1]
+
+
+def test_the_default_start_is_within_the_limits_of_all_joints() -> None:
+    """j1 = (a + b) / 2 is at least 0.2 rad, so that a = b = 0 is no position."""
+    couplings = {"j1": {"a": 0.5, "b": 0.5}, "j2": {"a": 0.5, "b": -0.5}}
+    model = coupled_arms.chain([(0.2, 0.5, 2), (-1, 1, 3)], {"coordinates": ["a", "b"], "couplings": couplings})
+    np.testing.assert_allclose(Plant(model).position, [0.2, 0.2])

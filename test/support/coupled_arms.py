@@ -12,15 +12,23 @@ from support.robots_with_drives import load
 Array = arms.Array
 
 
-def chain(limits: list[tuple[float, float, float]], dynamics: dict[str, Any]) -> RobotModel:
-    """Return a vertical chain of joints j1, j2 and so on, with lower, upper and velocity limits, and couplings."""
+Limits = list[tuple[float, float, float]]
+
+
+def tree(limits: Limits) -> arms.Arm:
+    """Return a vertical chain of joints j1, j2 and so on, with lower, upper and velocity limits."""
     links = tuple(arms.Link(f"l{k}", 1.0, (0.1, 0, 0.1), 0.02 * np.eye(3)) for k in range(1, len(limits) + 1))
     text = '<limit lower="{}" upper="{}" velocity="{}" effort="50"/>'
     joints = tuple(
         arms.Joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", (0, 0, 0.2), limit=text.format(*limit))
         for k, limit in enumerate(limits, 1)
     )
-    return load(arms.Arm((arms.Link("l0"), *links), joints), dynamics)
+    return arms.Arm((arms.Link("l0"), *links), joints)
+
+
+def chain(limits: Limits, dynamics: dict[str, Any]) -> RobotModel:
+    """Return the arm of ``tree`` with couplings."""
+    return load(tree(limits), dynamics)
 
 
 def follower() -> RobotModel:
