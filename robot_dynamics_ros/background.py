@@ -1,4 +1,4 @@
-"""Background threads, and a process exit that does not wait for them.
+"""Background threads, and ends of the process that wait neither for them nor for the middleware.
 
 Python runs signal handlers in the main thread, between its own instructions. A compilation in that thread delays them
 by seconds, and an exception that a handler raises inside a compiler callback is lost. Compilations therefore run in a
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +17,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NoReturn
 
+END_TIMEOUT = 2.5
+"""Time (s) for the last calls of the middleware, after which the process is ended."""
+
 _started: list[Future[object]] = []
+_LONGEST_LIMIT = 1e6  # s; the kernel's timer has a range
 
 
 def run_in_background(work: Callable[[], object]) -> Future[object]:
@@ -40,6 +45,16 @@ def wait_explained(reason: str, after: float = 2.0) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def end_after(seconds: float) -> None:
+    """Let the kernel end this process by SIGALRM in ``seconds``, replacing an earlier limit; 0: no limit.
+
+    This works if threads are blocked in C++ code that holds Python's interpreter lock, as rclpy does while it calls the
+    middleware: neither signal handlers nor threads of Python run then. Call it in the main thread.
+    """
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST_LIMIT))
 
 
 def exit_process(code: int) -> NoReturn:

@@ -16,6 +16,7 @@ from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.background import END_TIMEOUT, end_after
 from robot_dynamics_ros.control import parameters
 from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.laws import LAWS
@@ -163,10 +164,16 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._session = None
 
     def close(self) -> None:
-        """Stop the arm and publish the final command if the node is active, else do nothing."""
+        """Stop the arm and publish the final command if the node is active, else do nothing.
+
+        The process ends if the middleware blocks meanwhile. Writing the black box has no time limit.
+        """
         if self._session is not None:
+            end_after(parameters.STOP_TIMEOUT.read(self.values) + END_TIMEOUT)
             self.deactivate()
+            end_after(END_TIMEOUT)
             self._outputs.flush()
+            end_after(0.0)
             self._box.finish()
 
     @property

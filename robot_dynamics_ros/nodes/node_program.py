@@ -28,7 +28,7 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
-from robot_dynamics_ros.background import exit_process
+from robot_dynamics_ros.background import END_TIMEOUT, end_after, exit_process
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.parameters import EXECUTOR
@@ -107,7 +107,10 @@ class NodeProgram(Node):
         self.error, self.done = error, True
 
     def close(self) -> None:
-        """Publish final messages and release what the node uses; ``run`` calls it before the process ends."""
+        """Publish final messages, complete files and release what the node uses.
+
+        ``run`` calls it before the process ends, without a time limit, since writing may take long.
+        """
 
     @property
     def unsent(self) -> bool:
@@ -251,6 +254,9 @@ def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None)
     It is interrupted by SIGINT, SIGTERM and a shutdown of the context. ``argv`` are the arguments with ROS arguments,
     default: ``sys.argv``. A RobotDynamicsError is printed, and the exit code is 1. Signal handlers of this function
     replace those of rclpy, which would shut the context down before the node can publish its final command.
+
+    After the node has been closed, the process ends within 2.5 s: by SIGALRM if the middleware blocks, as Fast DDS may
+    while it deletes a participant.
     """
     exit_process(_run(make_node, sys.argv if argv is None else list(argv)))
 
@@ -283,16 +289,18 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
     finally:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # until the process has ended, which takes the interpreter a while
-        if node is not None and rclpy.ok():
-            node.close()
-            if running:
-                spinner.send_pending()
+        if node is not None:
+            if rclpy.ok():
+                node.close()
+            error = error or node.error
+        if error is not None:
+            print(error, file=sys.stderr, flush=True)
+            if node is None:
+                time.sleep(_DISCOVERY_TIME)
+        end_after(END_TIMEOUT)
+        if running and rclpy.ok():
+            spinner.send_pending()
         rclpy.try_shutdown()
-    error = error or (node.error if node is not None else None)
-    if error is not None:
-        print(error, file=sys.stderr, flush=True)
-        if node is None:
-            time.sleep(_DISCOVERY_TIME)
     return int(error is not None)
 
 
