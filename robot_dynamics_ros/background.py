@@ -7,6 +7,7 @@ background thread.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -19,6 +20,9 @@ from typing import NoReturn
 
 END_TIMEOUT = 2.5
 """Time (s) for the last calls of the middleware, after which the process is ended."""
+
+SUCCESS = (0, -signal.SIGALRM)
+"""Exit codes of nodes that have done their work; SIGALRM means that the middleware blocked then."""
 
 _started: list[Future[object]] = []
 _LONGEST_LIMIT = 1e6  # s; the kernel's timer has a range
@@ -47,14 +51,19 @@ def wait_explained(reason: str, after: float = 2.0) -> Iterator[None]:
         timer.cancel()
 
 
-def end_after(seconds: float) -> None:
-    """Let the kernel end this process by SIGALRM in ``seconds``, replacing an earlier limit; 0: no limit.
+def end_after(seconds: float, *, failed: bool = False) -> None:
+    """Let this process end in ``seconds``, whatever blocks it; 0: no limit. This replaces an earlier limit.
 
-    This works if threads are blocked in C++ code that holds Python's interpreter lock, as rclpy does while it calls the
-    middleware: neither signal handlers nor threads of Python run then. Call it in the main thread.
+    It ends by SIGALRM, or if it has ``failed`` with exit code 1 and the stacks of its threads on stderr. Both need
+    neither a signal handler nor a thread of Python, which cannot run while rclpy calls the middleware: it holds the
+    interpreter lock. Call this in the main thread.
     """
+    seconds = min(seconds, _LONGEST_LIMIT)
+    faulthandler.cancel_dump_traceback_later()
+    if failed:
+        faulthandler.dump_traceback_later(seconds, exit=True)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, min(seconds, _LONGEST_LIMIT))
+    signal.setitimer(signal.ITIMER_REAL, seconds + failed)  # a second later, in case the interpreter has ended before
 
 
 def exit_process(code: int) -> NoReturn:

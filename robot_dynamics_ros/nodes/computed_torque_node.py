@@ -16,7 +16,6 @@ from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.background import END_TIMEOUT, end_after
 from robot_dynamics_ros.control import parameters
 from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.laws import LAWS
@@ -163,18 +162,24 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._report.end()
         self._session = None
 
-    def close(self) -> None:
-        """Stop the arm and publish the final command if the node is active, else do nothing.
+    @property
+    def stop_timeout(self) -> float:
+        """Longest time (s) to stop the arm."""
+        return parameters.STOP_TIMEOUT.read(self.values) if self._session is not None else 0.0
 
-        The process ends if the middleware blocks meanwhile. Writing the black box has no time limit.
-        """
+    def stop(self) -> None:
+        """Stop the arm and publish the final command if the node is active, else do nothing."""
+        self.deactivate()
+
+    def close(self) -> None:
+        """Complete the black box."""
         if self._session is not None:
-            end_after(parameters.STOP_TIMEOUT.read(self.values) + END_TIMEOUT)
-            self.deactivate()
-            end_after(END_TIMEOUT)
-            self._outputs.flush()
-            end_after(0.0)
             self._box.finish()
+
+    def flush(self) -> None:
+        """Wait until the subscribers have received the final command, at most half a second."""
+        if self._session is not None:
+            self._outputs.flush()
 
     @property
     def unsent(self) -> bool:

@@ -106,11 +106,19 @@ class NodeProgram(Node):
         """Let ``run`` print ``error`` and exit with code 1. An exception in a callback would print a traceback."""
         self.error, self.done = error, True
 
-    def close(self) -> None:
-        """Publish final messages, complete files and release what the node uses.
+    @property
+    def stop_timeout(self) -> float:
+        """Longest time (s) that ``stop`` takes, except in the middleware."""
+        return 0.0
 
-        ``run`` calls it before the process ends, without a time limit, since writing may take long.
-        """
+    def stop(self) -> None:
+        """Publish final commands within ``stop_timeout``; ``run`` calls this, ``close`` and ``flush`` at the end."""
+
+    def close(self) -> None:
+        """Complete files and release what the node uses, without a time limit."""
+
+    def flush(self) -> None:
+        """Wait until final messages are received, at most half a second."""
 
     @property
     def unsent(self) -> bool:
@@ -255,8 +263,8 @@ def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None)
     default: ``sys.argv``. A RobotDynamicsError is printed, and the exit code is 1. Signal handlers of this function
     replace those of rclpy, which would shut the context down before the node can publish its final command.
 
-    After the node has been closed, the process ends within 2.5 s: by SIGALRM if the middleware blocks, as Fast DDS may
-    while it deletes a participant.
+    At the end the middleware may block: Fast DDS deadlocks at times while it deletes a participant. The process then
+    ends all the same, 2.5 s after ``NodeProgram.close``: by SIGALRM, or after an error with exit code 1.
     """
     exit_process(_run(make_node, sys.argv if argv is None else list(argv)))
 
@@ -291,15 +299,20 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
             signal.signal(number, signal.SIG_IGN)  # until the process has ended, which takes the interpreter a while
         if node is not None:
             if rclpy.ok():
+                end_after(node.stop_timeout + END_TIMEOUT, failed=True)
+                node.stop()
+                end_after(0.0)
                 node.close()
             error = error or node.error
         if error is not None:
             print(error, file=sys.stderr, flush=True)
             if node is None:
                 time.sleep(_DISCOVERY_TIME)
-        end_after(END_TIMEOUT)
-        if running and rclpy.ok():
-            spinner.send_pending()
+        end_after(END_TIMEOUT, failed=error is not None)
+        if node is not None and rclpy.ok():
+            node.flush()
+            if running:
+                spinner.send_pending()
         rclpy.try_shutdown()
     return int(error is not None)
 
