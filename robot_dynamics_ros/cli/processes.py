@@ -129,16 +129,9 @@ class NodeProcess:
         if code is not None and code not in SUCCESS:
             raise RobotDynamicsError(f"{self.name} ended with exit code {code}. End of {self.log}:\n{self.tail()}")
 
-    def _lines(self) -> list[str]:
-        return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-
-    def errors(self) -> list[str]:
-        """Return the lines of the log so far that begin with [ERROR] or [FATAL]."""
-        return [line for line in self._lines() if line.startswith(("[ERROR]", "[FATAL]"))]
-
     def tail(self) -> str:
         """Return the last eight lines of the log, joined by newlines."""
-        return "\n".join(self._lines()[-8:])
+        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:])
 
     def stop(self) -> None:
         """Send SIGINT, as Ctrl-C does, and return at once; no effect on a process that has ended."""
