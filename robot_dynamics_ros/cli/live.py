@@ -30,7 +30,7 @@ from robot_dynamics_ros.offline.recorder import COMMANDS, DIAGNOSTICS
 from robot_dynamics_ros.offline.simulation import DESCRIPTION, EFFORTS, STATES, TRAJECTORY
 from robot_dynamics_ros.progress import BAR
 
-_TIMEOUT = 120.0  # s to start, and to end after the motion
+_TIMEOUT = 300.0  # s to start, and to end after the motion; a busy machine needs a minute or more
 _START_DELAY = 2.0  # s, in which the trajectory reaches the controller on a busy machine, too
 _TOPICS = (STATES, COMMANDS, TRAJECTORY, EFFORTS, DIAGNOSTICS)
 
@@ -79,7 +79,7 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
 
     They run in real time. The recording is ``bag``, which is removed first if it exists. Logs, parameters and
     trajectory are written to its parent folder. Raises RobotDynamicsError for processes that fail, and if the motion
-    does not begin within 120 s or end within 120 s of its time; BagError if the recording lacks a part of the motion.
+    does not begin within 300 s or end within 300 s of its time; BagError if the recording lacks a part of the motion.
     """
     experiment.load(law)  # compiles for the nodes, whose start is limited in time
     folder = bag.parent
