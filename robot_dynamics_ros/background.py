@@ -1,4 +1,4 @@
-"""Background threads, and a process exit that does not wait for them.
+"""Background threads, and ends of the process that wait neither for them nor for the middleware.
 
 Python runs signal handlers in the main thread, between its own instructions. A compilation in that thread delays them
 by seconds, and an exception that a handler raises inside a compiler callback is lost. Compilations therefore run in a
@@ -7,8 +7,10 @@ background thread.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +18,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import NoReturn
 
+END_TIMEOUT = 2.5
+"""Time (s) for the last calls of the middleware, after which the process is ended."""
+
+SUCCESS = (0, -signal.SIGALRM)
+"""Exit codes of nodes that have done their work; SIGALRM means that the middleware blocked then."""
+
 _started: list[Future[object]] = []
+_LONGEST_LIMIT = 1e6  # s; the kernel's timer has a range
 
 
 def run_in_background(work: Callable[[], object]) -> Future[object]:
@@ -40,6 +49,21 @@ def wait_explained(reason: str, after: float = 2.0) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def end_after(seconds: float, *, failed: bool = False) -> None:
+    """Let this process end in ``seconds``, whatever blocks it; 0: no limit. This replaces an earlier limit.
+
+    It ends by SIGALRM, or if it has ``failed`` with exit code 1 and the stacks of its threads on stderr. Both need
+    neither a signal handler nor a thread of Python, which cannot run while rclpy calls the middleware: it holds the
+    interpreter lock. Call this in the main thread.
+    """
+    seconds = min(seconds, _LONGEST_LIMIT)
+    faulthandler.cancel_dump_traceback_later()
+    if failed:
+        faulthandler.dump_traceback_later(seconds, exit=True)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds + failed)  # a second later, in case the interpreter has ended before
 
 
 def exit_process(code: int) -> NoReturn:

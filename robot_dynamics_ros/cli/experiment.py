@@ -23,6 +23,7 @@ from robot_dynamics_ros.cli.offline import configuration_of, controller_model, o
 from robot_dynamics_ros.cli.robot_source import RobotSource, dynamics_file, named_robot
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.controller import warm_up_controller
+from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
@@ -82,6 +83,17 @@ class Experiment:
         """Name of the control law that ``values`` select."""
         return controller_settings(self.values).law
 
+    def load(self, law: str) -> tuple[ControllerSettings, SimulatedArm]:
+        """Return the settings of the controller with the law named ``law``, and the arm; both have their kernels."""
+        settings, arm = controller_settings(overridden(self.values, {"law": law})), SimulatedArm(self.plant)
+
+        def warm_up() -> None:
+            warm_up_controller(self.model, settings)
+            arm.warm_up()
+
+        prepare_kernels(warm_up)
+        return settings, arm
+
     def run(self, law: str, bag: Path) -> tuple[Replay, float]:
         """Simulate with the law named ``law`` into the new bag ``bag``; return the summary and the real time (s).
 
@@ -89,14 +101,7 @@ class Experiment:
         transitions of the summary have it. Raises RobotDynamicsError if the controller rejects activation or motion, or
         the simulation of the arm fails, and BagError if ``bag`` exists or cannot be written.
         """
-        values = overridden(self.values, {"law": law})
-        settings, arm = controller_settings(values), SimulatedArm(self.plant)
-
-        def warm_up() -> None:
-            warm_up_controller(self.model, settings)
-            arm.warm_up()
-
-        prepare_kernels(warm_up)
+        settings, arm = self.load(law)
         moves = (self.points.positions != self.points.positions[0]).any(axis=1)
         rest = float(self.points.times[max(int(moves.argmax()) - 1, 0)])  # at the first point
         begin = time.monotonic()
@@ -108,8 +113,8 @@ class Experiment:
             settings,
             self.points,
             rest + self.duration + _SETTLING_TIME,
-            configuration=configuration_of(self.source, values),
-            activation_check=controller.ACTIVATION_CHECK.read(values),
+            configuration=configuration_of(self.source, overridden(self.values, {"law": law})),
+            activation_check=controller.ACTIVATION_CHECK.read(self.values),
         )
         return result, time.monotonic() - begin
 

@@ -10,7 +10,7 @@ import math
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,11 @@ from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.offline.recorder import COMMANDS, DIAGNOSTICS
-from robot_dynamics_ros.offline.simulation import DESCRIPTION, EFFORTS, START_DELAY, STATES, TRAJECTORY
+from robot_dynamics_ros.offline.simulation import DESCRIPTION, EFFORTS, STATES, TRAJECTORY
 from robot_dynamics_ros.progress import BAR
 
-_START_TIMEOUT = 120.0  # s
+_TIMEOUT = 300.0  # s to start, and to end after the motion; a busy machine needs a minute or more
+_START_DELAY = 2.0  # s, in which the trajectory reaches the controller on a busy machine, too
 _TOPICS = (STATES, COMMANDS, TRAJECTORY, EFFORTS, DIAGNOSTICS)
 
 
@@ -53,7 +54,7 @@ def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[
         "step_size": plant.step_size,
         "publish_rate": 1.0 / plant.period,
         "initial_positions": list(plant.initial_positions),
-        "trajectory": {"kind": "file", "file": str(trajectory.resolve()), "start_delay": START_DELAY},
+        "trajectory": {"kind": "file", "file": str(trajectory.resolve()), "start_delay": _START_DELAY},
         "listeners": ["computed_torque_node", "recorder"],
         "qos_overrides": {STATES: {"subscription": {"reliability": "reliable"}}},
     }
@@ -77,9 +78,10 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     """Run plant and controller as processes until the motion has ended, and return the tracking of their recording.
 
     They run in real time. The recording is ``bag``, which is removed first if it exists. Logs, parameters and
-    trajectory are written to its parent folder. Raises RobotDynamicsError for processes that fail, log an error or do
-    not start within 120 s, and BagError if the recording lacks a part of the motion.
+    trajectory are written to its parent folder. Raises RobotDynamicsError for processes that fail, and if the motion
+    does not begin within 300 s or end within 300 s of its time; BagError if the recording lacks a part of the motion.
     """
+    experiment.load(law)  # compiles for the nodes, whose start is limited in time
     folder = bag.parent
     make_folder(folder)
     shutil.rmtree(bag, ignore_errors=True)
@@ -103,19 +105,19 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
         player = start("player_node", "-p", f"input:={description}", "-p", "listeners:=[recorder]")
         sender = start("trajectory_node", *common, "-r", f"joint_trajectory:={TRAJECTORY}")
         counts = _counts(recorder, group)
-        begin = _await((STATES, COMMANDS, TRAJECTORY), "the trajectory", counts, group)
+        topics = STATES, COMMANDS, TRAJECTORY
+        begin = _await(counts, lambda now: all(now[topic] > 0 for topic in topics), "begun", _TIMEOUT, group)
         # Half a second longer than the motion: the trajectory may have been received at the end of a report period.
-        total = experiment.duration + START_DELAY + 0.5
+        total = experiment.duration + _START_DELAY + 0.5
         layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
         with tqdm(total=total, desc=law, bar_format=layout, **BAR) as bar:
-            for now in counts:
+
+            def completed(now: Mapping[str, int]) -> bool:
                 seconds = (now[STATES] - begin[STATES]) / rate
                 bar.update(min(seconds, total) - bar.n)
-                if seconds >= total and sender.process.poll() is not None and player.process.poll() is not None:
-                    break
-        for member in group.members:
-            if errors := member.errors():
-                raise RobotDynamicsError(f"{law}: a node logged an error. Cure: see {member.log}:\n{errors[0]}")
+                return seconds >= total and all(node.process.poll() is not None for node in (sender, player))
+
+            _await(counts, completed, "ended", total + _TIMEOUT, group)
     return read_tracking(bag, law, experiment.duration)
 
 
@@ -128,13 +130,19 @@ def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, in
     recorder.check()
 
 
-def _await(topics: Sequence[str], event: str, counts: Iterator[Mapping[str, int]], group: ProcessGroup) -> Any:
-    """Return the first counts with messages on all ``topics``; RobotDynamicsError after a timeout."""
-    deadline = time.monotonic() + _START_TIMEOUT
+def _await(
+    counts: Iterator[Mapping[str, int]],
+    reached: Callable[[Mapping[str, int]], bool],
+    event: str,
+    timeout: float,
+    group: ProcessGroup,
+) -> Mapping[str, int]:
+    """Return the first ``counts`` for which ``reached`` is true; RobotDynamicsError after ``timeout`` (s)."""
+    deadline = time.monotonic() + timeout
     for now in counts:
-        if all(now.get(topic, 0) > 0 for topic in topics):
+        if reached(now):
             return now
         if time.monotonic() > deadline:
             break
     logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
-    raise RobotDynamicsError(f"no {event} within {_START_TIMEOUT:g} s. End of the nodes' logs:\n{logs}")
+    raise RobotDynamicsError(f"the motion has not {event} within {timeout:.0f} s. End of the nodes' logs:\n{logs}")

@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import NoReturn
 
+from robot_dynamics_ros.background import SUCCESS
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 _RESEND_PERIOD = 1.0  # s; a background job of a shell ignores SIGINT until the node has installed its handler
@@ -123,21 +124,14 @@ class NodeProcess:
             )
 
     def check(self) -> None:
-        """Raise RobotDynamicsError, with the end of the log, if the process has ended with another exit code than 0."""
+        """Raise RobotDynamicsError, with the end of the log, if the process has failed; ``SUCCESS`` is no failure."""
         code = self.process.poll()
-        if code:
+        if code is not None and code not in SUCCESS:
             raise RobotDynamicsError(f"{self.name} ended with exit code {code}. End of {self.log}:\n{self.tail()}")
-
-    def _lines(self) -> list[str]:
-        return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-
-    def errors(self) -> list[str]:
-        """Return the lines of the log so far that begin with [ERROR] or [FATAL]."""
-        return [line for line in self._lines() if line.startswith(("[ERROR]", "[FATAL]"))]
 
     def tail(self) -> str:
         """Return the last eight lines of the log, joined by newlines."""
-        return "\n".join(self._lines()[-8:])
+        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:])
 
     def stop(self) -> None:
         """Send SIGINT, as Ctrl-C does, and return at once; no effect on a process that has ended."""
@@ -165,7 +159,7 @@ class ProcessGroup:
     """Context manager that stops all its node processes on exit, also after an exception.
 
     They receive SIGINT, the last added first, and are killed after 10 s. Without an exception, RobotDynamicsError is
-    then raised if one has ended with an exit code other than 0. ``members`` are the processes, in the order of ``add``.
+    then raised if one has failed. ``members`` are the processes, in the order of ``add``.
     """
 
     def __init__(self) -> None:
@@ -177,7 +171,7 @@ class ProcessGroup:
         return process
 
     def check(self) -> None:
-        """Raise RobotDynamicsError if a process has ended with an exit code other than 0."""
+        """Raise RobotDynamicsError if a process has failed."""
         for member in self.members:
             member.check()
 

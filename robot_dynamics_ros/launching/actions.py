@@ -21,6 +21,7 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
+from robot_dynamics_ros.background import SUCCESS
 from robot_dynamics_ros.bags.reader import companions
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
@@ -305,9 +306,9 @@ def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> A
 def end_on_failure(event: Any, context: LaunchContext) -> list[Any]:
     """Return a list of an action that shuts the launch down, if the process has failed; else an empty one.
 
-    ``event`` is launch's ProcessExited, which has the exit code; 0 is no failure. The list is also empty if the launch
-    is already shutting down. Use this function as ``on_exit`` of a process.
+    ``event`` is launch's ProcessExited, which has the exit code; ``SUCCESS`` is no failure. The list is also empty if
+    the launch is already shutting down. Use this function as ``on_exit`` of a process.
     """
-    if event.returncode == 0 or context.is_shutdown:
+    if event.returncode in SUCCESS or context.is_shutdown:
         return []
     return [Shutdown(reason=f"{event.process_name} failed with exit code {event.returncode}")]

@@ -164,12 +164,24 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._report.end()
         self._session = None
 
-    def close(self) -> None:
+    @property
+    def stop_timeout(self) -> float:
+        """Longest time (s) to stop the arm."""
+        return parameters.STOP_TIMEOUT.read(self.values) if self._session is not None else 0.0
+
+    def stop(self) -> None:
         """Stop the arm and publish the final command if the node is active, else do nothing."""
+        self.deactivate()
+
+    def close(self) -> None:
+        """Complete the black box."""
         if self._session is not None:
-            self.deactivate()
-            self._outputs.flush()
             self._box.finish()
+
+    def flush(self) -> None:
+        """Wait until the subscribers have received the final command, at most half a second."""
+        if self._session is not None:
+            self._outputs.flush()
 
     @property
     def unsent(self) -> bool:

@@ -21,6 +21,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags.black_box import CONFIGURATION, BlackBox
 from robot_dynamics_ros.bags.storage import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT
+from robot_dynamics_ros.control.feedback import Feedback
 from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS, EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession, Followed, Output
@@ -45,7 +46,7 @@ _OUTPUTS = {
 }
 _NONE: Array = np.empty(0)
 _MAX_DEADLINE = 3600.0  # s
-_DISCOVERY_TIME = 3.0  # s after activation
+_DISCOVERY_TIME = 3.0  # s from the discovery of a publisher to its first message
 
 
 class ControllerOutputs:
@@ -175,7 +176,7 @@ class ControllerReport:
 
     def begin(self) -> None:
         """Reset the counts and times; to be called when the controller is activated."""
-        self._since = time.monotonic()
+        self._since = time.monotonic()  # since when joint_states has publishers, while no message arrives
         self._status = StatusReport(self._since)
 
     def end(self) -> None:
@@ -218,14 +219,26 @@ class ControllerReport:
             level = WARN if obstacle or session is None else OK
             robot = "" if session is None else session.robot.name
             return self._send(Status(level, f"{state}: {obstacle}" if obstacle else state, {"mode": state}), robot)
-        feedback = session.controller.feedback
-        if feedback.silent and (error := discovery_error(self._node, "joint_states", time.monotonic() - self._since)):
-            feedback.note_incomplete(error)
-            self._node.log.error(error, throttle_duration_sec=10.0)
+        if session.controller.feedback.silent:
+            self._note_silent_publishers(session.controller.feedback)
         self.events(session, Output(notes=session.waiting()))
         self._send(self._controller_status(session, None), session.robot.name)
         self._status.report(session.controller, time.monotonic())
         collect_garbage()
+
+    def _note_silent_publishers(self, feedback: Feedback) -> None:
+        """Record publishers of joint_states of which no message arrives as the reason why nothing is commanded."""
+        name, now = self._node.resolve_topic_name("joint_states"), time.monotonic()
+        publishers = self._node.count_publishers(name)
+        if publishers == 0:
+            self._since = now
+        elif now - self._since > _DISCOVERY_TIME:
+            feedback.note_incomplete(
+                f"{name} has {publishers} {'publisher' if publishers == 1 else 'publishers'}, but no message was "
+                f"received in {now - self._since:.0f} s. Cure: check that it publishes (`ros2 topic hz {name}`); if "
+                "this node was killed before (kill -9), the shared memory between the two nodes may be broken: stop "
+                "this node with Ctrl-C and start it again; if that does not help, restart the publisher, too"
+            )
 
     def _controller_status(self, session: ControllerSession, transition: Transition | None) -> Status:
         assert session.controller is not None
@@ -253,23 +266,6 @@ def black_box(node: NodeProgram) -> BlackBox:
         Path(directory) if directory else get_logging_directory(),
         node.get_fully_qualified_name().strip("/").replace("/", "_"),
         node.get_logger(),
-    )
-
-
-def discovery_error(node: Node, topic: str, seconds: float) -> str:
-    """Return error and cure if ``topic`` has publishers, but ``node`` has received no message in ``seconds``, else "".
-
-    ``seconds`` count from the activation; less than three are no error, as discovery takes time.
-    """
-    name = node.resolve_topic_name(topic)
-    publishers = node.count_publishers(name)
-    if seconds < _DISCOVERY_TIME or publishers == 0:
-        return ""
-    return (
-        f"{name} has {publishers} {'publisher' if publishers == 1 else 'publishers'}, but no message was received in "
-        f"{seconds:.0f} s. Cure: check that it publishes (`ros2 topic hz {name}`); if this node was killed before "
-        "(kill -9), the shared memory between the two nodes may be broken: stop this node with Ctrl-C and start it "
-        "again; if that does not help, restart the publisher, too"
     )
 
 

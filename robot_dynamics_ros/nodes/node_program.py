@@ -28,7 +28,7 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
-from robot_dynamics_ros.background import exit_process
+from robot_dynamics_ros.background import END_TIMEOUT, end_after, exit_process
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.parameters import EXECUTOR
@@ -106,8 +106,19 @@ class NodeProgram(Node):
         """Let ``run`` print ``error`` and exit with code 1. An exception in a callback would print a traceback."""
         self.error, self.done = error, True
 
+    @property
+    def stop_timeout(self) -> float:
+        """Longest time (s) that ``stop`` takes, except in the middleware."""
+        return 0.0
+
+    def stop(self) -> None:
+        """Publish final commands within ``stop_timeout``; ``run`` calls this, ``close`` and ``flush`` at the end."""
+
     def close(self) -> None:
-        """Publish final messages and release what the node uses; ``run`` calls it before the process ends."""
+        """Complete files and release what the node uses, without a time limit."""
+
+    def flush(self) -> None:
+        """Wait until final messages are received, at most half a second."""
 
     @property
     def unsent(self) -> bool:
@@ -251,6 +262,9 @@ def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None)
     It is interrupted by SIGINT, SIGTERM and a shutdown of the context. ``argv`` are the arguments with ROS arguments,
     default: ``sys.argv``. A RobotDynamicsError is printed, and the exit code is 1. Signal handlers of this function
     replace those of rclpy, which would shut the context down before the node can publish its final command.
+
+    At the end the middleware may block: Fast DDS deadlocks at times while it deletes a participant. The process then
+    ends all the same, 2.5 s after ``NodeProgram.close``: by SIGALRM, or after an error with exit code 1.
     """
     exit_process(_run(make_node, sys.argv if argv is None else list(argv)))
 
@@ -283,16 +297,23 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
     finally:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # until the process has ended, which takes the interpreter a while
+        if node is not None:
+            if rclpy.ok():
+                end_after(node.stop_timeout + END_TIMEOUT, failed=True)
+                node.stop()
+                end_after(0.0)
+                node.close()
+            error = error or node.error
+        if error is not None:
+            print(error, file=sys.stderr, flush=True)
+            if node is None:
+                time.sleep(_DISCOVERY_TIME)
+        end_after(END_TIMEOUT, failed=error is not None)
         if node is not None and rclpy.ok():
-            node.close()
+            node.flush()
             if running:
                 spinner.send_pending()
         rclpy.try_shutdown()
-    error = error or (node.error if node is not None else None)
-    if error is not None:
-        print(error, file=sys.stderr, flush=True)
-        if node is None:
-            time.sleep(_DISCOVERY_TIME)
     return int(error is not None)
 
 

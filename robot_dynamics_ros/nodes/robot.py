@@ -241,7 +241,8 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``close``; the transition always succeeds."""
+        """Call ``stop`` and ``close``; the transition always succeeds."""
+        self.stop()
         self.close()
         return super().on_shutdown(state)
 

@@ -37,7 +37,7 @@ except ImportError:
     FollowJointTrajectory = None
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
-_MAX_REPORTS = 2  # diagnostics without acceptance after which the trajectory counts as rejected
+_MAX_REPORTS = 5  # diagnostics, one a second, without acceptance: rejected; a busy controller accepts late
 _REPORT_TIMEOUT = 10.0  # s; the controller publishes diagnostics once a second
 
 

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.cli import live
 from robot_dynamics_ros.cli.experiment import prepare
 from robot_dynamics_ros.cli.main import main
-from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.cli.tracking import Tracking, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
@@ -89,21 +87,6 @@ def test_settings_are_parameters_that_the_nodes_take(robot: str, tmp_path: Path)
     for name, value in flat.items():
         known[name].check(value)
     assert flat["velocity_limit_margin"] == [np.inf] and flat["law"] == "pd"
-
-
-def test_errors_of_a_node_are_found(tmp_path: Path) -> None:
-    """One node has no robot yet, the other one an invalid robot."""
-    nodes = []
-    with private_graph() as graph, ProcessGroup() as group:
-        for name, given in (("none", []), ("bad", ["-p", "robot_description:=<robot"])):
-            nodes.append(group.add(NodeProcess("computed_torque_node", tmp_path / name, graph, given)))
-        deadline = time.monotonic() + 60.0
-        while not (nodes[1].errors() and "waiting" in nodes[0].tail()):
-            assert time.monotonic() < deadline, [node.tail() for node in nodes]
-            time.sleep(0.05)
-    assert nodes[0].errors() == []
-    (error,) = nodes[1].errors()
-    assert error.startswith("[ERROR]") and "not configured" in error
 
 
 # --- Tracking errors, from bags and numbers made by hand

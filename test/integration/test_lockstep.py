@@ -19,7 +19,7 @@ from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 from support.robot import WARN, move
-from support.ros import JOINTS, PLANAR, RELIABLE, TSAI, URDF, Graph, gravity
+from support.ros import JOINTS, PLANAR, RELIABLE, TSAI, URDF, Graph, Log, gravity
 from support.simulation import Simulation
 
 CONTROLLER = "computed_torque_node"
@@ -139,7 +139,7 @@ def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
         assert recording.repeated >= sum(relay.lost for relay in relays) > 0
         assert plant.statuses[-1].number("refused") == 0
         for process in (plant.process, node):
-            assert process.errors() == []
+            assert Log(process.log, 0).errors == []
     offline = _offline(tmp_path / "bag")
     assert set(range(PERIOD, END, PERIOD)) <= recording.states.keys() & offline.keys()
     differing = [at for at in range(PERIOD, END, PERIOD) if recording.states[at] != offline[at]]

@@ -50,8 +50,9 @@ def test_driver_receives_deadline_and_liveliness_events(tmp_path: Path) -> None:
     missed: list[Any] = []
     with Graph(tmp_path) as graph:
         node = graph.start(NODE, {**ANYWHERE, "state_timeout": 0.5})
-        driver = Driver(graph)
-        graph.await_log(Log(node.log), "/joint_states has 1 publisher, but no message was received")
+        driver, log = Driver(graph), Log(node.log)
+        graph.await_log(log, "/joint_states has 1 publisher, but no message was received")
+        assert log.errors == [], "waiting is no error"
         graph.client.create_subscription(
             Float64MultiArray,
             "effort_commands",

@@ -14,7 +14,9 @@ import rclpy
 from lifecycle_msgs.msg import Transition
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.background import SUCCESS
 from robot_dynamics_ros.bags import read_joint_states
+from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.processes import NodeProcess
 from support.robot import move
 from support.ros import PATIENCE, PLANAR, Driver, Graph, Log, gravity, processes_with
@@ -23,17 +25,24 @@ from support.simulation import Simulation
 #: The promise is 2 s; a loaded machine gets more, but less than compiling takes.
 BOUND = 20.0
 INT, TERM = signal.SIGINT, signal.SIGTERM
+#: A node whose middleware blocks after the final command or at shutdown, and keeps the interpreter lock as rclpy does.
+BLOCKED = """
+import ctypes, runpy, rclpy, rclpy.publisher
+rclpy.try_shutdown = ctypes.PyDLL(None).pause
+rclpy.publisher.Publisher.wait_for_all_acked = lambda *_: rclpy.try_shutdown()
+runpy.run_module("robot_dynamics_ros.executables", run_name="__main__")
+"""
 
 
 def _end(process: NodeProcess, signals: list[signal.Signals]) -> None:
-    """Send signals to a process; it must end in time, with exit code 0 and without a traceback."""
+    """Send signals to a process; it must end in time, successfully and without a traceback."""
     process.process.send_signal(signals[0])
     for number in signals[1:]:
         time.sleep(0.01)
         if process.process.poll() is None:
             process.process.send_signal(number)
     code = process.process.wait(timeout=BOUND)
-    assert code == 0, f"{process.name}: exit code {code}\n{process.tail()}"
+    assert code in SUCCESS, f"{process.name}: exit code {code}\n{process.tail()}"
     log = process.log.read_text(encoding="utf-8")
     assert "Traceback" not in log and "[FATAL]" not in log, log
 
@@ -98,6 +107,27 @@ def test_controller_publishes_a_final_command(tmp_path: Path) -> None:
         assert np.abs(np.subtract(driver.efforts[-1].data, gravity(q))).max() > 0.1
         _end(node, [TERM])
         graph.wait(lambda: np.allclose(driver.efforts[-1].data, gravity(q), rtol=0, atol=1e-9), "the last command")
+
+
+def test_a_blocked_middleware_does_not_keep_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The final command and the recording are complete, and only an error is a failure for a group of processes."""
+    command, bag = processes.node_command, tmp_path / "bag"
+    monkeypatch.setattr(processes, "node_command", lambda *given: [sys.executable, "-c", BLOCKED, *command(*given)[3:]])
+    with Graph(tmp_path) as graph:
+        recorder = graph.start("recorder_node", {"output": str(bag), "topics": ["/joint_states", "/effort_commands"]})
+        controller = graph.start("computed_torque_node", {**PLANAR, "law": "pd"})
+        refused = graph.start("recorder_node")
+        driver, log = Driver(graph), Log(recorder.log, 0)
+        graph.repeat(lambda: driver.ask((0.4, -0.7)), lambda: '"/joint_states": 1' in log.text(), "the recorder")
+        for node in (controller, recorder):
+            node.stop()
+            graph.wait(lambda node=node: node.process.poll() is not None, "the end", BOUND)
+            assert node.process.returncode == -signal.SIGALRM, node.tail()
+        graph.wait(lambda: refused.process.poll() is not None, "the end")
+        graph.processes.members.remove(refused)
+        assert refused.process.returncode == 1, refused.tail()
+        assert np.allclose(driver.efforts[-1].data, gravity((0.4, -0.7)), rtol=0, atol=1e-9)
+    assert len(read_joint_states(bag, ["/joint_states"])["/joint_states"].stamps) > 0
 
 
 @pytest.mark.parametrize("node", ["computed_torque_node", "simulation_node"])

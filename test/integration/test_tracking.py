@@ -27,15 +27,30 @@ TOPICS = {
     "/robot_description": "std_msgs/msg/String",
 }
 
+#: The simulated arm starts 5 s late, with an error in its log.
+LATE = """
+import sys
+from robot_dynamics_ros.cli import main, processes
+command = processes.node_command
+def late(node, *rest):
+    first = ["sh", "-c", 'echo "[ERROR] late"; sleep 5; exec "$@"', "sh"] if node == "simulation_node" else []
+    return [*first, *command(node, *rest)]
+processes.node_command = late
+sys.exit(main.main())
+"""
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Return the folder of the live demo and its printed text. 50 Hz, which a busy machine can keep."""
     output = tmp_path_factory.mktemp("demo") / "output"
-    command = f"-m robot_dynamics_ros.cli.main demo --live --rate {RATE:g} --duration {DURATION:g}"
-    command += f" --law {' '.join(LAWS)} --output {output}"
+    words = f"demo --live --rate {RATE:g} --duration {DURATION:g} --law {' '.join(LAWS)} --output {output}".split()
     run = subprocess.run(
-        [sys.executable, *command.split()], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
+        [sys.executable, "-c", LATE, *words],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        stdin=subprocess.DEVNULL,
     )
     assert run.returncode == 0, f"exit code {run.returncode}\n{run.stdout}\n{run.stderr}"
     assert "%" not in run.stderr, "no progress bars, as stderr is no terminal"
@@ -97,4 +112,4 @@ def test_no_processes_or_errors_remain(demo: tuple[Path, str]) -> None:
         # The controller stops the arm before it ends.
         text = "\n".join(line for line in log.read_text().splitlines() if STOP not in line)
         # A fault would hold the arm where it is, which looks like good tracking.
-        assert "Traceback" not in text and "[ERROR]" not in text and "active ->" not in text, log
+        assert "Traceback" not in text and "[ERROR] [" not in text and "active ->" not in text, log

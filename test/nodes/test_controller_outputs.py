@@ -1,11 +1,13 @@
 """Outputs of the controller over DDS."""
 
 import math
+import time
 
 import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
@@ -13,7 +15,8 @@ from robot_dynamics_ros.control.session import Output
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
-from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs, black_box
+from robot_dynamics_ros.nodes import controller_outputs
+from robot_dynamics_ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
 from robot_dynamics_ros.nodes.node_program import NodeProgram
 from support.comparing import assert_close
 from support.independent_plant import Session
@@ -50,4 +53,28 @@ def test_effort_of_a_long_trajectory_takes_several_cycles(count: int, cycles: in
     assert_close(filled.effort, whole.effort, 0.0)
     assert_close(filled.times, whole.times, 1e-9)
     executor.shutdown()
+    node.destroy_node()
+
+
+def test_publishers_without_messages_are_named_three_seconds_after_their_discovery(
+    context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A robot that starts later than the controller is waited for."""
+    node, now = NodeProgram("report", context=context), 0.0
+    monkeypatch.setattr(controller_outputs.time, "monotonic", lambda: now)
+    report, session = ControllerReport(node), Session("planar_2r").session
+
+    def reason(seconds: float) -> str:
+        nonlocal now
+        now += seconds
+        report.publish_status(session, "")
+        assert session.controller is not None
+        return session.controller.feedback.trouble
+
+    assert [reason(100.0), reason(100.0)] == ["no joint_states yet"] * 2
+    publisher = node.create_publisher(JointState, "joint_states", 1)
+    while not node.count_publishers("joint_states"):
+        time.sleep(0.01)
+    assert [reason(1.0), reason(1.0)] == ["no joint_states yet"] * 2
+    assert f"{publisher.topic_name} has 1 publisher" in reason(2.0)
     node.destroy_node()

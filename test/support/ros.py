@@ -93,7 +93,7 @@ class Log:
 class Graph:
     """Context manager: a ROS domain with nodes of this package as processes, and a client node in this process.
 
-    On exit every process gets SIGINT and must end with exit code 0.
+    On exit every process gets SIGINT and must end successfully.
     """
 
     def __init__(self, folder: Path) -> None:
