@@ -11,7 +11,6 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Duration
 from rclpy.logging import get_logging_directory
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import serialize_message
