@@ -9,13 +9,14 @@ joints and named coordinates.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels.layout import (
     BODY_SIZE,
     FRICTION_SIZE,
@@ -30,7 +31,7 @@ from robot_dynamics_ros.kernels.layout import (
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.couplings import Couplings
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
-from robot_dynamics_ros.model.inertia import InertiaSum
+from robot_dynamics_ros.model.inertia import InertiaSum, check_inertia
 from robot_dynamics_ros.model.model_data import (
     LinkFrame,
     ModelData,
@@ -163,18 +164,21 @@ def assemble(
     gravity
         Acceleration of gravity (3,) in the root frame, m/s^2. None: that of the dynamics file, else 0 0 -9.81.
     strict
-        True to raise an error instead of a warning for moving bodies without mass.
+        True to raise an error instead of a warning for moving bodies without mass, and for inertias that no body has.
 
     Raises
     ------
     RobotModelError
         For links that the URDF does not have, rotors without an axis, static friction below the Coulomb level, a
-        gravity that is not three finite numbers and, if ``strict``, moving bodies without mass.
+        gravity that is not three finite numbers, a moving body whose inertia no body can have because a link in it has
+        a negative principal moment and, if ``strict``, all such links and moving bodies without mass.
     """
     _refuse_unknown_links(description, dynamics)
     check_static(description, dynamics)
     frames, moving, bodies = _place(description, couplings)
-    bare = _body_inertias(description, dynamics, frames, len(moving))
+    sums = _body_inertias(description, dynamics, frames, len(moving))
+    _check_inertias(description, dynamics, frames, sums, strict)
+    bare = np.array([total.flat() for total in sums]).reshape(len(moving), BODY_SIZE - MASS)
     bodies[:, MASS:] = bare
     rotors = rotor_rows(description, dynamics, couplings, frames)
     followed = [couplings.rows[joint.name].factors for joint in moving]
@@ -221,6 +225,9 @@ def assemble(
         position_upper=limits[:, 1].copy(),
         velocity_limits=limits[:, 2].copy(),
         effort_limits=limits[:, 3].copy(),
+        acceleration_limits=limits[:, 6].copy(),
+        deceleration_limits=limits[:, 7].copy(),
+        jerk_limits=limits[:, 8].copy(),
         continuous=continuous,
         soft_lower=limits[:, 4].copy(),
         soft_upper=limits[:, 5].copy(),
@@ -306,7 +313,9 @@ def _entries(
     )
 
 
-def _body_inertias(description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int) -> Array:
+def _body_inertias(
+    description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int
+) -> list[InertiaSum]:
     sums = [InertiaSum.zero() for _ in range(count)]
     for name, part in {**description.links, **dynamics.links}.items():
         frame = frames[name]
@@ -316,13 +325,51 @@ def _body_inertias(description: Description, dynamics: DynamicsFile, frames: dic
                 raise RobotModelError(
                     f'{description.source}: link "{name}": the inertia overflows a float. Cure: check the units'
                 )
-    return np.array([total.flat() for total in sums]).reshape(count, BODY_SIZE - MASS)
+    return sums
+
+
+def _check_inertias(
+    description: Description,
+    dynamics: DynamicsFile,
+    frames: Mapping[str, LinkFrame],
+    sums: Sequence[InertiaSum],
+    strict: bool,
+) -> None:
+    """Warn of links whose inertia no body can have.
+
+    RobotModelError if ``strict``, and for a negative principal moment of a link in a body, with ``sums`` by index,
+    that cannot be real either. Links that do not move and links of little inertia are without effect on the dynamics.
+    """
+    for name, part in description.links.items():
+        error, body = check_inertia(part.inertia), frames[name].body
+        if error is None or name in dynamics.links:
+            continue
+        negative = error.startswith("negative")
+        spoiled = None if body < 0 or not negative else check_inertia(sums[body].about_com())
+        message = f'{description.source}: link "{name}" <inertial>: {error}: no body can have this inertia'
+        if strict or spoiled is not None:
+            merged = "" if spoiled is None else ", nor can the moving body that has this link"
+            cure = "correct it (kg m^2)" + (", or load with strict=False" if strict and spoiled is None else "")
+            raise RobotModelError(f"{message}{merged}. Cure: {cure}")
+        cure = "Cure: correct it, or define the link in a dynamics file"
+        warnings.warn(f"{message}. {cure}", RobotModelWarning, stacklevel=5)
 
 
 def _limits(description: Description, names: Sequence[str]) -> Array:
-    """Return lower and upper position, velocity, effort, and lower and upper soft limit of each name, (n, 6)."""
-    table = {j.name: (j.lower, j.upper, j.velocity, j.effort, j.soft_lower, j.soft_upper) for j in description.joints}
-    return np.array([table.get(name, (-math.inf, *3 * (math.inf,), -math.inf, math.inf)) for name in names])
+    """Return the limits of each name (n, 9).
+
+    Columns: lower and upper position, velocity, effort, lower and upper soft position, acceleration, deceleration and
+    jerk.
+    """
+    none = (-math.inf, *3 * (math.inf,), -math.inf, *4 * (math.inf,))
+    table = {
+        j.name: (
+            *(j.lower, j.upper, j.velocity, j.effort, j.soft_lower, j.soft_upper),
+            *(j.acceleration, j.deceleration, j.jerk),
+        )
+        for j in description.joints
+    }
+    return np.array([table.get(name, none) for name in names])
 
 
 def _continuous(

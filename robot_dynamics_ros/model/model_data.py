@@ -117,7 +117,8 @@ class ModelData:
         the origin and in the axes of the body's frame.
     payload
         Link with the payload, and its mass properties in the link's frame; None without payload.
-    position_lower, position_upper, velocity_limits, effort_limits, soft_lower, soft_upper
+    position_lower, position_upper, velocity_limits, effort_limits, acceleration_limits, deceleration_limits,
+    jerk_limits, soft_lower, soft_upper
         (n,): limits of the independent joints; infinite if there is none, and for named coordinates.
     continuous
         (n,): True for URDF joints of type continuous that no other joint follows, for which q and q + 2 pi are the
@@ -147,6 +148,9 @@ class ModelData:
     position_upper: Array
     velocity_limits: Array
     effort_limits: Array
+    acceleration_limits: Array
+    deceleration_limits: Array
+    jerk_limits: Array
     continuous: NDArray[np.bool_]
     soft_lower: Array
     soft_upper: Array
