@@ -31,7 +31,7 @@ ROS = [
 ]
 REPORT = ["plotly"]
 EQUATIONS = ["sympy"]
-VIEW = ["viser>=1.1", "yourdfpy"]
+VIEW = ["viser>=1.1", "trimesh[easy]"]
 XACRO = ["xacro"]
 ROBOTS = ["robot_descriptions>=1.23", "xacrodoc"]
 DEMO = [*REPORT, *EQUATIONS, *VIEW, "matplotlib"]  # without ROS, which only --live needs
