@@ -225,15 +225,13 @@ def assemble(
         position_upper=limits[:, 1].copy(),
         velocity_limits=limits[:, 2].copy(),
         effort_limits=limits[:, 3].copy(),
-        acceleration_limits=limits[:, 6].copy(),
-        deceleration_limits=limits[:, 7].copy(),
-        jerk_limits=limits[:, 8].copy(),
         continuous=continuous,
         soft_lower=limits[:, 4].copy(),
         soft_upper=limits[:, 5].copy(),
         massless_joints=massless(robot, couplings.names),
         loops=dynamics.loops,
         locked=couplings.locked,
+        rate_limits=_rate_limits(moving, couplings),
     )
     if dynamics.payload is not None:
         data = with_payload(data, *dynamics.payload)
@@ -356,20 +354,9 @@ def _check_inertias(
 
 
 def _limits(description: Description, names: Sequence[str]) -> Array:
-    """Return the limits of each name (n, 9).
-
-    Columns: lower and upper position, velocity, effort, lower and upper soft position, acceleration, deceleration and
-    jerk.
-    """
-    none = (-math.inf, *3 * (math.inf,), -math.inf, *4 * (math.inf,))
-    table = {
-        j.name: (
-            *(j.lower, j.upper, j.velocity, j.effort, j.soft_lower, j.soft_upper),
-            *(j.acceleration, j.deceleration, j.jerk),
-        )
-        for j in description.joints
-    }
-    return np.array([table.get(name, none) for name in names])
+    """Return lower and upper position, velocity, effort, and lower and upper soft limit of each name, (n, 6)."""
+    table = {j.name: (j.lower, j.upper, j.velocity, j.effort, j.soft_lower, j.soft_upper) for j in description.joints}
+    return np.array([table.get(name, (-math.inf, *3 * (math.inf,), -math.inf, math.inf)) for name in names])
 
 
 def _continuous(
@@ -378,6 +365,22 @@ def _continuous(
     kinds = {joint.name: joint.kind for joint in description.joints}
     # A full turn of a joint that others follow changes the configuration.
     return np.array([kinds.get(name) == "continuous" and sum(name in row for row in followed) == 1 for name in names])
+
+
+def _rate_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
+    """Return the limits of acceleration, deceleration and jerk (3, n) of coordinates that one joint alone follows.
+
+    That is also the joint itself. A joint that follows several coordinates does not limit them.
+    """
+    limits = np.full((3, len(couplings.names)), math.inf)
+    for joint in moving:
+        factors = couplings.rows[joint.name].factors
+        if len(factors) == 1:
+            ((name, factor),) = factors.items()
+            own = np.array([joint.acceleration, joint.deceleration, joint.jerk]) / abs(factor)
+            j = couplings.names.index(name)
+            limits[:, j] = np.minimum(limits[:, j], own)
+    return limits
 
 
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:

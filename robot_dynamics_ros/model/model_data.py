@@ -117,8 +117,7 @@ class ModelData:
         the origin and in the axes of the body's frame.
     payload
         Link with the payload, and its mass properties in the link's frame; None without payload.
-    position_lower, position_upper, velocity_limits, effort_limits, acceleration_limits, deceleration_limits,
-    jerk_limits, soft_lower, soft_upper
+    position_lower, position_upper, velocity_limits, effort_limits, soft_lower, soft_upper
         (n,): limits of the independent joints; infinite if there is none, and for named coordinates.
     continuous
         (n,): True for URDF joints of type continuous that no other joint follows, for which q and q + 2 pi are the
@@ -129,6 +128,9 @@ class ModelData:
         Closed loops; the tree itself is open.
     locked
         Positions of the locked joints and coordinates, by name.
+    rate_limits
+        (3, n): limits of acceleration, deceleration and jerk of the coordinates, with those of joints that follow one
+        coordinate alone; infinite if there is none.
     """
 
     joint_names: tuple[str, ...]
@@ -148,15 +150,13 @@ class ModelData:
     position_upper: Array
     velocity_limits: Array
     effort_limits: Array
-    acceleration_limits: Array
-    deceleration_limits: Array
-    jerk_limits: Array
     continuous: NDArray[np.bool_]
     soft_lower: Array
     soft_upper: Array
     massless_joints: tuple[str, ...]
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
+    rate_limits: Array
 
     # For users of the deprecated RobotModel.packed.
     structure, numbers = former_attribute("topology"), former_attribute("parameters")

@@ -148,27 +148,30 @@ class RobotProperties:
         return self._data.velocity_limits.copy()
 
     @property
-    def acceleration_limits(self) -> Array:
-        """Acceleration limits (n,), rad/s^2 or m/s^2, of URDF 1.2; inf if there is none."""
-        return self._data.acceleration_limits.copy()
-
-    @property
-    def deceleration_limits(self) -> Array:
-        """Acceleration limits (n,) while a joint slows down, rad/s^2 or m/s^2, of URDF 1.2; inf if there is none.
-
-        Users of the limits apply ``acceleration_limits`` instead where there is none, as ros2_control does.
-        """
-        return self._data.deceleration_limits.copy()
-
-    @property
-    def jerk_limits(self) -> Array:
-        """Limits of the rate of acceleration (n,), rad/s^3 or m/s^3, of URDF 1.2; inf if there is none."""
-        return self._data.jerk_limits.copy()
-
-    @property
     def effort_limits(self) -> Array:
         """Effort limits (n,), Nm or N; inf if there is none."""
         return self._data.effort_limits.copy()
+
+    @property
+    def acceleration_limits(self) -> Array:
+        """Acceleration limits (n,) of URDF 1.2, rad/s^2 or m/s^2; inf if there is none.
+
+        They are those of a joint and of the joints that follow it alone, as all limits of URDF 1.2 here.
+        """
+        return np.array(self._data.rate_limits[0])
+
+    @property
+    def deceleration_limits(self) -> Array:
+        """Limits (n,) of URDF 1.2 for accelerations that slow a joint down, rad/s^2 or m/s^2; inf if there is none.
+
+        Where there is none, ``acceleration_limits`` are meant, as in ros2_control.
+        """
+        return np.array(self._data.rate_limits[1])
+
+    @property
+    def jerk_limits(self) -> Array:
+        """Limits (n,) of the rate of acceleration of URDF 1.2, rad/s^3 or m/s^3; inf if there is none."""
+        return np.array(self._data.rate_limits[2])
 
     @property
     def moving_joint_limits(self) -> Array:
