@@ -127,13 +127,17 @@ def _inertial(link: Element, source: str) -> Inertial:
     inertial = link.find("inertial")
     if inertial is None:
         return Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
+    where = f'{source}: link "{link.get("name")}" <inertial>'
     mass = _number(inertial.find("mass"), "value")
     if mass < 0.0:
-        where = f'{source}: link "{link.get("name")}" <inertial>'
         raise RobotModelError(f"{where}: mass {mass} is negative. Cure: set a mass of at least 0 kg")
     rotation, com = placement(inertial)
     inertia = symmetric(*(_number(inertial.find("inertia"), key) for key in _INERTIA))
-    return Inertial(mass, com, rotation @ inertia @ rotation.T)
+    with np.errstate(over="ignore", invalid="ignore"):
+        inertia = rotation @ inertia @ rotation.T
+    if not np.isfinite(inertia).all():
+        raise RobotModelError(f"{where}: the inertia overflows a float. Cure: check the units")
+    return Inertial(mass, com, inertia)
 
 
 def _number(element: Element | None, name: str, default: float = 0.0) -> float:
