@@ -31,7 +31,7 @@ ROS = [
 ]
 REPORT = ["plotly"]
 EQUATIONS = ["sympy"]
-VIEW = ["viser>=1.1", "yourdfpy"]
+VIEW = ["viser>=1.1", "trimesh[easy]"]
 XACRO = ["xacro"]
 ROBOTS = ["robot_descriptions>=1.23", "xacrodoc"]
 DEMO = [*REPORT, *EQUATIONS, *VIEW, "matplotlib"]  # without ROS, which only --live needs
@@ -102,7 +102,6 @@ setup(
         "PyYAML>=5.4.1",
         "rosbags>=0.11.7",
         "tqdm>=4.57",
-        "urdf-parser-py>=0.0.4",
     ],
     extras_require={
         "ros": ROS,

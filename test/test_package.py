@@ -36,12 +36,10 @@ KEYS: dict[str, tuple[str | None, str | None]] = {
     "scipy": ("python3-scipy", "scipy"),
     "sympy": (None, "sympy"),  # `robot_dynamics inspect --equations` alone, which names pip
     "tqdm": ("python3-tqdm", "tqdm"),
-    "trimesh": (None, "yourdfpy"),  # comes with it
-    "urdf_parser_py": ("urdfdom_py", "urdf-parser-py"),
+    "trimesh": (None, "trimesh"),
     "viser": (None, "viser"),  # no rosdep key: `robot_dynamics view` names pip
     "xacro": (None, "xacro"),  # where it is installed: `robot_dynamics` names pip and apt
     "yaml": ("python3-yaml", "PyYAML"),
-    "yourdfpy": (None, "yourdfpy"),
 }
 # The parts that only run where ROS or a plotter is installed as well.
 WITH_EXTRAS = {"cli", "launching", "nodes", "report", "view"}

@@ -1,18 +1,23 @@
 """Shipped robots and those of the `example-robot-data` wheel: agreement with Pinocchio, or the expected error."""
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.model.urdf_document import UrdfDocument
 from robot_dynamics_ros.resources import robot_names, robot_urdf
+from support.comparing import assert_close
 from support.pinocchio_peer import Peer, mimic_tags
 
 Array = NDArray[np.float64]
@@ -30,11 +35,17 @@ REFUSED = {
     "alex_description/urdf/alex_psyonic_hands": r'joint "Left_index_q2" <mimic>: joint "index_q1" does not exist\.',
     "hector_description/robots/quadrotor_base": r"no joint can move\.",
     "iris_description/robots/iris_simple": r"no joint can move\.",
-    "romeo_description/urdf/romeo_laas_small": r'link "body" <inertial>: .* negative principal moment -0\.0213',
-    "tiago_description/robots/tiago": r'link "base_antenna_left_link" <inertial>: .* negative principal moment',
-    "tiago_description/robots/tiago_dual": r'link "base_antenna_left_link" <inertial>: .* negative principal moment',
-    "tiago_description/robots/tiago_no_hand": r'link "base_antenna_left_link" <inertial>: .* negative principal moment',
+    "romeo_description/urdf/romeo_laas_small": r'link "LHipPitch_link" <inertial>: negative principal moment -0\.00272',
     "ur_description/urdf/ur3": r"<robot>: attribute 'name' is missing\.",
+}
+
+#: Content that changes the dynamics if it is meant, but that URDF does not have.
+UNKNOWN = {
+    "panda_description/urdf/panda": ["D", "K", "mu_coulomb", "mu_viscous"],  # of <dynamics>, mu_viscous is 16
+    "panda_description/urdf/panda_collision": ["D", "K", "mu_coulomb", "mu_viscous"],
+    "so_arm_description/urdf/so101": ["<origin>"],  # of a <link>
+    "tiago_description/robots/tiago_dual": ["<kinematic>", "<gravity>"],  # Gazebo's, but of a <link>
+    "tiago_pro_description/robots/tiago_pro": ["<kinematic>", "<gravity>"],
 }
 
 #: Robots with joints that move nothing with mass, so that their acceleration is undefined.
@@ -164,6 +175,33 @@ def check(name: str, got: ArrayLike, expected: ArrayLike, size: ArrayLike) -> No
     error, allowed = np.abs(got - expected), TOLERANCE * np.broadcast_to(size, expected.shape)
     worst = np.unravel_index(np.argmax(error - allowed), error.shape)
     assert (error <= allowed).all(), f"{name}{list(worst)}: {got[worst]!r}, Pinocchio {expected[worst]!r}"
+
+
+def test_unknown_content() -> None:
+    """Only content that could change the dynamics causes a warning."""
+    found = {}
+    for name in LOADING:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            UrdfDocument(ROBOTS[name].read_bytes(), name).warn()
+        for warning in caught:
+            listed = str(warning.message).partition("ignored: ")[2]
+            found[name] = [part.split()[0] for part in listed.split("; ")]
+    assert found == UNKNOWN
+
+
+@pytest.mark.parametrize("name", ["ur_description/urdf/ur5_robot", "pr2_description/urdf/pr2"])
+def test_quaternions_instead_of_angles_are_the_same_model(name: str) -> None:
+    """Each origin of the file with quat_xyzw in version 1.1."""
+    root = ElementTree.parse(ROBOTS[name]).getroot()
+    root.set("version", "1.1")
+    for origin in root.iter("origin"):
+        rpy = [float(word) for word in origin.attrib.pop("rpy", "0 0 0").split()]
+        origin.set("quat_xyzw", " ".join(map(repr, Rotation.from_euler("xyz", rpy).as_quat().tolist())))
+    turned = RobotModel.from_urdf(ElementTree.tostring(root))._data
+    data = RobotModel.from_urdf_file(ROBOTS[name])._data
+    for array, expected in ((turned.parameters, data.parameters), (turned.friction, data.friction)):
+        assert_close(array, expected, 1e-12)
 
 
 def test_robots_are_found() -> None:

@@ -214,7 +214,7 @@ def _port(text: str) -> int:
 def run_view(arguments: argparse.Namespace) -> None:
     """Serve the page of the robot of ``arguments`` until Ctrl-C, at a pose, with bags or live, and print its URL.
 
-    Raises RobotDynamicsError if viser or yourdfpy is not installed, a robot or a bag cannot be read, the joints of the
+    Raises RobotDynamicsError if viser or trimesh is not installed, a robot or a bag cannot be read, the joints of the
     bags differ, or the address is not available; with --live also if ROS 2 is not installed.
     """
     # Slow to load: not for record and play.

@@ -44,6 +44,7 @@ _COLUMNS = {
     "ripple": layout.RIPPLE_AMPLITUDE,
     "sigmoid": layout.SIGMOID_AMPLITUDE,
 }
+_RATES = ("acceleration", "deceleration", "jerk")  # limits that few URDFs have
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -192,10 +193,13 @@ def _collect(
 def _joints(model: RobotModel, description: Description) -> Iterator[Facts]:
     kinds = {joint.name: joint.kind for joint in description.joints}
     limits = (model.position_lower, model.position_upper, model.velocity_limits, model.effort_limits)
-    for name, *values in zip(model.joint_names, *limits, strict=True):
+    rates = zip(*(getattr(model, f"{rate}_limits") for rate in _RATES), strict=True)
+    for name, given, *values in zip(model.joint_names, rates, *limits, strict=True):
         lower, upper, velocity, effort = map(_or_none, values)
         kind = kinds.get(name, "coordinate")
-        yield {"name": name, "kind": kind, "lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
+        extended = {rate: float(limit) for rate, limit in zip(_RATES, given, strict=True) if np.isfinite(limit)}
+        own = {"name": name, "kind": kind, "lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
+        yield own | extended
 
 
 def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
@@ -315,7 +319,9 @@ def _load_notes(model: RobotModel, pose: Facts, extremes: Facts) -> Iterator[tup
 def _sections(facts: Facts) -> Iterator[str]:
     """Yield tables, equations and notes as text."""
     yield _summary(facts)
-    yield _table(["joint", "kind", "lower", "upper", "velocity", "effort"], facts["joints"])
+    limits = ["kind", "lower", "upper", "velocity", "effort"]
+    limits += [rate for rate in _RATES if any(rate in joint for joint in facts["joints"])]
+    yield _table(["joint", *limits], [[joint.get(key) for key in ("name", *limits)] for joint in facts["joints"]])
     axes = ["x", "y", "z", "ixx", "ixy", "ixz", "iyy", "iyz", "izz"]
     title = "moving links, with the links fixed to them: centre of mass, and inertia about it, in link axes"
     yield f"{title}\n{_table(['link', 'joint', 'mass', *axes], facts['bodies'])}"

@@ -20,11 +20,10 @@ from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.urdf_document import UNIT_LENGTH, rotation_from_quaternion
 from robot_dynamics_ros.moved import former_attribute, former_name
 
 __path__: list[str] = []  # a package, so that moved.py can import the former submodules
-
-_UNIT_LENGTH = 1e-3
 
 
 def pose_error(desired: Array, pose: Array) -> Array:
@@ -75,15 +74,10 @@ def pose_of(position: ArrayLike, quaternion: ArrayLike) -> Array:
     if p.shape != (3,) or not np.isfinite(p).all():
         raise RobotDynamicsError(f"position {p.tolist()}. Cure: give three finite numbers")
     length = float(np.linalg.norm(given))
-    if given.shape != (4,) or not abs(length - 1.0) < _UNIT_LENGTH:
+    if given.shape != (4,) or not abs(length - 1.0) < UNIT_LENGTH:
         raise RobotDynamicsError(f"quaternion {given.tolist()} has length {length:.6g}. Cure: give x y z w of length 1")
-    x, y, z, w = given / length
     pose = np.eye(4)
-    pose[:3, :3] = [
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
-        [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
-        [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
-    ]
+    pose[:3, :3] = rotation_from_quaternion(*given / length)
     pose[:3, 3] = p
     return pose
 

@@ -14,6 +14,7 @@ import numpy as np
 from robot_dynamics_ros.control.laws import LAWS, Gains, Law, per_joint, per_joint_limit
 from robot_dynamics_ros.control.settings import ControllerSettings, check_settings
 from robot_dynamics_ros.control.task_space import COMPONENTS, TaskGains
+from robot_dynamics_ros.control.trajectory.rate_limits import RateLimits
 from robot_dynamics_ros.control.trajectory.trajectory import JointLimits
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -101,6 +102,7 @@ class Tuning:
             per_joint("set_point_step_limit", rules.set_point_step_limit, names, most=np.inf),
             model.continuous,
             rules.trajectory_limits == "clamp",
+            None if off else RateLimits.of(model),
         )
         self.check_sampling()
 

@@ -11,7 +11,7 @@ With Tsai's I_xy = -integral xy dm, the parallel-axis theorem subtracts m xc yc.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import Inertial, InertiaSum, steiner
-from robot_dynamics_ros.model.urdf import check_numbers, parse_xml, reduce_urdf, rotation_from_rpy
+from robot_dynamics_ros.model.urdf_document import UrdfDocument, numbers, placement
 
 
 def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
@@ -144,16 +144,16 @@ def _matrix(name: str, value: ArrayLike) -> Array:
 
 
 _SOURCE = "URDF"
-_SOLIDS: dict[str, tuple[dict[str, int], Callable[..., float], Callable[..., Array]]] = {
+_SOLIDS: dict[str, tuple[tuple[str, ...], Callable[..., float], Callable[..., Array]]] = {
     "box": (
-        {"size": 3},
+        ("size",),
         lambda density, *edges: density * math.prod(edges),
         lambda mass, *edges: box_inertia(mass, edges),
     ),
-    "cylinder": ({"radius": 1, "length": 1}, lambda density, r, h: density * math.pi * r * r * h, cylinder_inertia),
-    "sphere": ({"radius": 1}, lambda density, r: density * 4.0 / 3.0 * math.pi * r * r * r, sphere_inertia),
+    "cylinder": (("radius", "length"), lambda density, r, h: density * math.pi * r * r * h, cylinder_inertia),
+    "sphere": (("radius",), lambda density, r: density * 4.0 / 3.0 * math.pi * r * r * r, sphere_inertia),
 }
-"""Attributes with their counts of numbers, volume times density, and inertia by mass, for each kind of geometry."""
+"""Attributes, volume times density, and inertia by mass, for each kind of geometry."""
 
 
 def with_collision_inertials(urdf: str | bytes, density: float) -> str:
@@ -179,9 +179,8 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
     """
     if isinstance(density, bool) or not isinstance(density, (int, float, np.number)) or not 0.0 < density < math.inf:
         raise RobotModelError(f"density is {density!r}. Cure: pass a finite number above 0, in kg/m^3")
-    # reduce_urdf rejects malformed and harmful documents, but its result has no shapes.
-    moved = _moved_links(reduce_urdf(urdf, _SOURCE))
-    robot = parse_xml(urdf, _SOURCE)
+    document = UrdfDocument(urdf, _SOURCE)
+    robot, moved = document.root, _moved_links(document.robot)
     shapeless = []
     for link in robot.findall("link"):
         collisions = link.findall("collision")
@@ -195,8 +194,10 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
             continue
         total = InertiaSum.zero()
         for number, (collision, solid) in enumerate(zip(collisions, solids, strict=True), start=1):
-            where = f'link "{link.get("name")}" <collision> {number}'
-            total.add(_solid(solid, float(density), where), *_placement(collision, where))
+            owner, path = f'link "{link.get("name")}"', f" <collision> {number}"
+            part = document.reduced(collision, owner, path)
+            where = f"{owner}{path} <{solid.tag}>"
+            total.add(_solid(next(part.iter(solid.tag)), float(density), where), *placement(part))
         link.insert(0, _inertial_element(total))
     if shapeless:
         raise RobotModelError(
@@ -224,35 +225,14 @@ def _shape(collision: ElementTree.Element) -> ElementTree.Element | None:
 
 def _solid(shape: ElementTree.Element, density: float, where: str) -> Inertial:
     """Return mass and inertia of a shape in its own frame; cylinders are along z."""
-    where = f"{where} <{shape.tag}>"
-    counts, mass_of, inertia_of = _SOLIDS[shape.tag]
-    sizes = [number for name, count in counts.items() for number in _numbers(shape.attrib, name, count, where)]
+    names, mass_of, inertia_of = _SOLIDS[shape.tag]
+    sizes = [size for name in names for size in numbers(shape, name, "")]
     if min(sizes) <= 0.0:
         raise RobotModelError(f"{_SOURCE}: {where}: a size is not above 0. Cure: set positive lengths in m")
     mass = mass_of(density, *sizes)
     if not 0.0 < mass < math.inf:
         raise RobotModelError(f"{_SOURCE}: {where}: the mass is {mass} kg. Cure: use lengths in m, density in kg/m^3")
     return Inertial(mass, np.zeros(3), inertia_of(mass, *sizes))
-
-
-def _placement(collision: ElementTree.Element, where: str) -> tuple[Array, Array]:
-    """Return rotation (3, 3) and position (3,) of a <collision>'s shape in the link's frame."""
-    origin = collision.find("origin")
-    attributes = {"xyz": "0 0 0", "rpy": "0 0 0"} | ({} if origin is None else origin.attrib)
-    rpy, xyz = (_numbers(attributes, name, 3, f"{where} <origin>") for name in ("rpy", "xyz"))
-    return rotation_from_rpy(*rpy), np.array(xyz)
-
-
-def _numbers(attributes: Mapping[str, str], name: str, count: int, where: str) -> list[float]:
-    value = attributes.get(name)
-    if value is None:
-        raise RobotModelError(f"{_SOURCE}: {where}: attribute {name!r} is missing. Cure: add it")
-    if "${" in value or "$(" in value:
-        raise RobotModelError(
-            f'{_SOURCE}: {where}: {name}="{value}" is unexpanded xacro. Cure: expand the file with xacro'
-        )
-    check_numbers(value, count, _SOURCE, f'{where}: {name}="{value}"')
-    return [float(word) for word in value.split()]
 
 
 def _inertial_element(total: InertiaSum) -> ElementTree.Element:

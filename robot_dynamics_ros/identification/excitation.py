@@ -49,8 +49,8 @@ class ExcitationLimits:
 
         ``margin``, from 0 to less than 1, is the share of each limit that stays free; of a position range, half of it
         at each end. Joints without position limits get -pi to pi (rad or m), without velocity limit 1 rad/s or m/s, and
-        without effort limit inf. ``acceleration``, a number or (n,), is not reduced. Raises RobotDynamicsError for a
-        margin or an acceleration out of range, and for a joint whose position range is empty.
+        without effort limit inf. ``acceleration``, a number or (n,), is a further limit and not reduced. Raises
+        RobotDynamicsError for a margin or an acceleration out of range, and for a joint whose position range is empty.
         """
         if not 0.0 <= margin < 1.0:
             raise RobotDynamicsError(f"margin {margin} is out of range. Cure: give 0 or more, and less than 1")
@@ -73,6 +73,8 @@ class ExcitationLimits:
         largest = np.broadcast_to(largest, (n,)).copy()
         if not (largest > 0.0).all():
             raise RobotDynamicsError(f"acceleration {largest.min()} is out of range. Cure: give positive numbers")
+        slowest = np.minimum(model.acceleration_limits, model.deceleration_limits)
+        largest = np.minimum(largest, slowest * (1.0 - margin))
         return cls(lower, upper, velocity, largest, model.effort_limits * (1.0 - margin))
 
     def time_to(self, q: Array) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.model.urdf import reduce_urdf
+from robot_dynamics_ros.model.urdf_document import UrdfDocument
 from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
 
 SUFFIX = ".xacro"
@@ -125,6 +125,6 @@ def existing_file(argument: str, value: str) -> Path:
 
 
 def _root_link(urdf: str, source: str) -> str:
-    robot = reduce_urdf(urdf, source)
+    robot = UrdfDocument(urdf, source).robot
     children = {child.get("link") for child in robot.findall("joint/child")}
     return next((str(link.get("name")) for link in robot.findall("link") if link.get("name") not in children), "")

@@ -9,13 +9,14 @@ joints and named coordinates.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.errors import RobotModelError
+from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels.layout import (
     BODY_SIZE,
     FRICTION_SIZE,
@@ -30,7 +31,7 @@ from robot_dynamics_ros.kernels.layout import (
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.couplings import Couplings
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
-from robot_dynamics_ros.model.inertia import InertiaSum
+from robot_dynamics_ros.model.inertia import InertiaSum, check_inertia
 from robot_dynamics_ros.model.joint_limits import limit_rows
 from robot_dynamics_ros.model.model_data import (
     LinkFrame,
@@ -164,19 +165,22 @@ def assemble(
     gravity
         Acceleration of gravity (3,) in the root frame, m/s^2. None: that of the dynamics file, else 0 0 -9.81.
     strict
-        True to raise an error instead of a warning for moving bodies without mass.
+        True to raise an error instead of a warning for moving bodies without mass, and for inertias that no body has.
 
     Raises
     ------
     RobotModelError
         For links that the URDF does not have, rotors without an axis, static friction below the Coulomb level, position
-        limits of coupled joints that exclude each other, a gravity that is not three finite numbers and, if ``strict``,
-        moving bodies without mass.
+        limits of coupled joints that exclude each other, a gravity that is not three finite numbers, a moving body
+        whose inertia no body can have because a link in it has a negative principal moment and, if ``strict``, all such
+        links and moving bodies without mass.
     """
     _refuse_unknown_links(description, dynamics)
     check_static(description, dynamics)
     frames, moving, bodies = _place(description, couplings)
-    bare = _body_inertias(description, dynamics, frames, len(moving))
+    sums = _body_inertias(description, dynamics, frames, len(moving))
+    _check_inertias(description, dynamics, frames, sums, strict)
+    bare = np.array([total.flat() for total in sums]).reshape(len(moving), BODY_SIZE - MASS)
     bodies[:, MASS:] = bare
     rotors = rotor_rows(description, dynamics, couplings, frames)
     followed = [couplings.rows[joint.name].factors for joint in moving]
@@ -225,6 +229,7 @@ def assemble(
         massless_joints=massless(robot, couplings.names),
         loops=dynamics.loops,
         locked=couplings.locked,
+        rate_limits=_rate_limits(moving, couplings),
     )
     if dynamics.payload is not None:
         data = with_payload(data, *dynamics.payload)
@@ -304,7 +309,9 @@ def _entries(
     )
 
 
-def _body_inertias(description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int) -> Array:
+def _body_inertias(
+    description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int
+) -> list[InertiaSum]:
     sums = [InertiaSum.zero() for _ in range(count)]
     for name, part in {**description.links, **dynamics.links}.items():
         frame = frames[name]
@@ -314,7 +321,34 @@ def _body_inertias(description: Description, dynamics: DynamicsFile, frames: dic
                 raise RobotModelError(
                     f'{description.source}: link "{name}": the inertia overflows a float. Cure: check the units'
                 )
-    return np.array([total.flat() for total in sums]).reshape(count, BODY_SIZE - MASS)
+    return sums
+
+
+def _check_inertias(
+    description: Description,
+    dynamics: DynamicsFile,
+    frames: Mapping[str, LinkFrame],
+    sums: Sequence[InertiaSum],
+    strict: bool,
+) -> None:
+    """Warn of links whose inertia no body can have.
+
+    RobotModelError if ``strict``, and for a negative principal moment of a link in a body, with ``sums`` by index,
+    that cannot be real either. Links that do not move and links of little inertia are without effect on the dynamics.
+    """
+    for name, part in description.links.items():
+        error, body = check_inertia(part.inertia), frames[name].body
+        if error is None or name in dynamics.links:
+            continue
+        negative = error.startswith("negative")
+        spoiled = None if body < 0 or not negative else check_inertia(sums[body].about_com())
+        message = f'{description.source}: link "{name}" <inertial>: {error}: no body can have this inertia'
+        if strict or spoiled is not None:
+            merged = "" if spoiled is None else ", nor can the moving body that has this link"
+            cure = "correct it (kg m^2)" + (", or load with strict=False" if strict and spoiled is None else "")
+            raise RobotModelError(f"{message}{merged}. Cure: {cure}")
+        cure = "Cure: correct it, or define the link in a dynamics file"
+        warnings.warn(f"{message}. {cure}", RobotModelWarning, stacklevel=5)
 
 
 def _effort_limits(description: Description, names: Sequence[str]) -> Array:
@@ -328,6 +362,22 @@ def _continuous(
     kinds = {joint.name: joint.kind for joint in description.joints}
     # A full turn of a joint that others follow changes the configuration.
     return np.array([kinds.get(name) == "continuous" and sum(name in row for row in followed) == 1 for name in names])
+
+
+def _rate_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
+    """Return the limits of acceleration, deceleration and jerk (3, n) of coordinates that one joint alone follows.
+
+    That is also the joint itself. A joint that follows several coordinates does not limit them.
+    """
+    limits = np.full((3, len(couplings.names)), math.inf)
+    for joint in moving:
+        factors = couplings.rows[joint.name].factors
+        if len(factors) == 1:
+            ((name, factor),) = factors.items()
+            own = np.array([joint.acceleration, joint.deceleration, joint.jerk]) / abs(factor)
+            j = couplings.names.index(name)
+            limits[:, j] = np.minimum(limits[:, j], own)
+    return limits
 
 
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:

@@ -86,6 +86,12 @@ class InertiaSum:
             self.moment += part.mass * com
             self.inertia += rotation @ part.inertia @ rotation.T + steiner(part.mass, com)
 
+    def about_com(self) -> Array:
+        """Return the inertia (3, 3), kg m^2, about the centre of mass; without mass, about the origin."""
+        if self.mass <= 0.0:
+            return self.inertia
+        return np.asarray(self.inertia - steiner(self.mass, self.moment / self.mass))
+
     def flat(self) -> Array:
         """Return the ten elements (10,) in the kernels' layout: mass, first moment, ixx ixy ixz iyy iyz izz."""
         i = self.inertia

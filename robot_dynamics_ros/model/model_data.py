@@ -131,6 +131,9 @@ class ModelData:
         Closed loops; the tree itself is open.
     locked
         Positions of the locked joints and coordinates, by name.
+    rate_limits
+        (3, n): limits of acceleration, deceleration and jerk of the coordinates, with those of joints that follow one
+        coordinate alone; infinite if there is none.
     """
 
     joint_names: tuple[str, ...]
@@ -152,6 +155,7 @@ class ModelData:
     massless_joints: tuple[str, ...]
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
+    rate_limits: Array
 
     # For users of the deprecated RobotModel.packed.
     structure, numbers = former_attribute("topology"), former_attribute("parameters")

@@ -166,6 +166,27 @@ class RobotProperties:
         return self._data.effort_limits.copy()
 
     @property
+    def acceleration_limits(self) -> Array:
+        """Acceleration limits (n,) of URDF 1.2, rad/s^2 or m/s^2; inf if there is none.
+
+        They are those of a joint and of the joints that follow it alone, as all limits of URDF 1.2 here.
+        """
+        return np.array(self._data.rate_limits[0])
+
+    @property
+    def deceleration_limits(self) -> Array:
+        """Limits (n,) of URDF 1.2 for accelerations that slow a joint down, rad/s^2 or m/s^2; inf if there is none.
+
+        Where there is none, ``acceleration_limits`` are meant, as in ros2_control.
+        """
+        return np.array(self._data.rate_limits[1])
+
+    @property
+    def jerk_limits(self) -> Array:
+        """Limits (n,) of the rate of acceleration of URDF 1.2, rad/s^3 or m/s^3; inf if there is none."""
+        return np.array(self._data.rate_limits[2])
+
+    @property
     def moving_joint_limits(self) -> Array:
         """Lower and upper position limit and velocity limit of ``moving_joints`` (moving joints, 3).
 

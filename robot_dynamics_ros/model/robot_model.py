@@ -165,7 +165,7 @@ class RobotModel(RobotProperties):
         joints: Sequence[str] | None,
         locked: Mapping[str, float] | None,
     ) -> RobotModel:
-        description = parse_urdf(text, source, strict=strict)
+        description = parse_urdf(text, source)
         dynamics = DynamicsFile() if dynamics is None else dynamics
         extra = dynamics if isinstance(dynamics, DynamicsFile) else read_dynamics_file(dynamics)
         couplings = resolve(description, extra, joints, locked)

@@ -20,7 +20,8 @@ _MARGIN = 0.5  # of the amplitude, between the start and a position limit
 _FREQUENCIES = 0.25, 0.45  # Hz, of the first and the last joint
 _HOLDING_SHARE = 0.7  # of the effort limit, to hold the start
 _STEP, _STEPS = 0.02, 200  # rad or m
-_LIMIT_SHARE = 0.8  # of the velocity limit, and of the effort beyond gravity; the rest is left for tracking errors
+# of the limits of velocity, acceleration and jerk, and of the effort beyond gravity; the rest is for tracking errors
+_LIMIT_SHARE = 0.8
 _SHRINK, _SMALLEST = 0.9, 1e-3
 _SLOW = 1e-6  # rad/s or m/s
 
@@ -94,11 +95,12 @@ def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
 
 
 def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) -> tuple[TrajectoryPoints, Array]:
-    """Return the points, moved towards the first one until velocity and effort limits hold, and the factors (k,).
+    """Return the points, moved towards the first one until all limits hold, and the factors (k,).
 
-    ``points`` of k joints have velocities and accelerations and begin at rest. A factor, 0 to 1, scales a joint's
-    motion from the first point. ``start`` (n,), rad or m, are the positions of all joints. The effort is that of
-    inverse dynamics, friction included. A joint whose friction its effort limit cannot overcome has factor 0.
+    The limits are those of velocity, acceleration, jerk and effort. ``points`` of k joints have velocities and
+    accelerations and begin at rest. A factor, 0 to 1, scales a joint's motion from the first point. ``start`` (n,), rad
+    or m, are the positions of all joints. The effort is that of inverse dynamics, friction included. A joint whose
+    friction its effort limit cannot overcome has factor 0.
 
     Raises RobotDynamicsError, with the joint, if an effort limit is below the gravity torque at the start, and if the
     limits leave no room for a motion.
@@ -118,6 +120,10 @@ def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) 
     allowed = held + _LIMIT_SHARE * (limits - held)
     speed = np.abs(qd).max(axis=0)
     factor = np.minimum(1.0, _LIMIT_SHARE * model.velocity_limits / np.maximum(speed, 1e-9))
+    jerk = np.diff(qdd, axis=0) / np.diff(points.times)[:, None]
+    slowest = np.minimum(model.acceleration_limits, model.deceleration_limits)
+    for limit, rate in ((slowest, qdd), (model.jerk_limits, jerk)):
+        factor = np.minimum(factor, _LIMIT_SHARE * limit / np.abs(rate).max(axis=0, initial=1e-9))
     friction = [np.abs(model.friction_torque(start, np.full(model.n, v))) for v in (_SLOW, -_SLOW)]
     factor[held + np.maximum(*friction) > allowed] = 0.0
     rows = model.limit_rows

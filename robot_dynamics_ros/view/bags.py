@@ -68,7 +68,7 @@ def bag_view(
     meshes are searched, ``address`` host and first port to try.
 
     Several recordings are aligned at the time at which the desired position of each first changes. Raises
-    RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
+    RobotDynamicsError if viser or trimesh is not installed, or the address is not available.
     """
     motions = [motion for _, (motion, _) in recordings]
     begin = min(motion.start for motion in motions)

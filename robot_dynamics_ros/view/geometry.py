@@ -11,17 +11,18 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
-from io import BytesIO
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.model.urdf_document import UrdfDocument, numbers, placement
 
 Colour = tuple[int, int, int]
 
@@ -137,14 +138,14 @@ def shrunk(shape: Shape, by: float) -> Shape:
 
 
 def require_viewer() -> None:
-    """Raise RobotDynamicsError if viser or yourdfpy is not installed."""
+    """Raise RobotDynamicsError if viser or trimesh is not installed."""
     try:
         import_module("viser")
-        import_module("yourdfpy")
+        import_module("trimesh")
     except ImportError as error:
         raise RobotDynamicsError(
-            f"the view needs viser and yourdfpy, but {error.name} is not installed. "
-            "Cure: pip install 'robot_dynamics_ros[view]', or pip install viser yourdfpy"
+            f"the view needs viser and trimesh, but {error.name} is not installed. "
+            "Cure: pip install 'robot_dynamics_ros[view]', or pip install viser 'trimesh[easy]'"
         ) from None
 
 
@@ -157,19 +158,26 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     root. Invalid visuals cause no error.
     """
     shapes: list[Shape] = []
-    notes = []
+    broken: list[str] = []
     missing: set[str] = set()
-    try:
-        for link, visual, colour in _visuals(text):
-            meshes = _meshes(visual.geometry, folder)
-            if not meshes:
-                missing.add(visual.geometry.mesh.filename)
-            for mesh in meshes:
-                placed = mesh if visual.origin is None else mesh.apply_transform(visual.origin)
-                shapes.append(_shape(link, placed, colour or _own_colour(mesh)))
-    except Exception as error:  # the parser fails on some vendor tags; the model has read the file
-        notes.append(f"the URDF's visuals cannot be read ({error}); the arm is drawn from its model")
-        shapes = []
+    document = UrdfDocument(text, model.name)
+    colours = {material.get("name"): material.find("color") for material in document.root.findall("material")}
+    for link in document.root.findall("link"):
+        name = str(link.get("name"))
+        for number, visual in enumerate(link.findall("visual"), start=1):
+            try:
+                part = document.reduced(visual, f'link "{name}"', f" <visual> {number}")
+                shape = _only_shape(part, name)
+                pose = np.eye(4)
+                pose[:3, :3], pose[:3, 3] = placement(part)
+                meshes = _meshes(shape, folder)
+                if not meshes:
+                    missing.add(str(shape.get("filename")))
+                colour = _colour(visual, colours)
+                shapes += [_shape(name, mesh.apply_transform(pose), colour or _own_colour(mesh)) for mesh in meshes]
+            except Exception as error:  # trimesh raises various errors; the model has read the file
+                broken.append(str(error))
+    notes = [f"{len(broken)} visuals cannot be read ({broken[0]}) and are not drawn"] if broken else []
     if missing:
         named = ", ".join(sorted(missing)[:_NAMED]) + (" and others" if len(missing) > _NAMED else "")
         notes.append(f"{len(missing)} meshes cannot be read ({named}); those links are drawn from the model")
@@ -178,40 +186,45 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     return [*shapes, *_bars(model, {shape.link for shape in shapes}, reach)], notes
 
 
-def _visuals(text: str | bytes) -> Iterator[tuple[str, Any, Colour | None]]:
-    """Yield link name, visual, and the colour of its material or None."""
-    from yourdfpy import URDF  # type: ignore[import-untyped]  # imported here because it is slow
-
-    data = text.encode() if isinstance(text, str) else text
-    robot = URDF.load(BytesIO(data), build_scene_graph=False, load_meshes=False).robot
-    materials = {material.name: material for material in robot.materials}
-    for link in robot.links:
-        for visual in link.visuals:
-            material = visual.material
-            if material is not None and material.color is None:
-                material = materials.get(material.name)
-            has_colour = material is not None and material.color is not None
-            yield link.name, visual, _rgb(255.0 * material.color.rgba) if has_colour else None
+def _only_shape(visual: Element, link: str) -> Element:
+    """Return the box, cylinder, sphere, capsule or mesh of a reduced <visual> of ``link``."""
+    shapes = visual.findall("geometry/*")
+    if len(shapes) != 1:
+        raise RobotModelError(f'link "{link}" <visual>: {len(shapes)} known shapes in <geometry>. Cure: write one')
+    return shapes[0]
 
 
-def _meshes(geometry: Any, folder: Path) -> list[Any]:
-    """Return the meshes of a visual; an empty list if its file cannot be read."""
+def _colour(visual: Element, colours: dict[str | None, Element | None]) -> Colour | None:
+    """Return the colour of a <visual>, of its material or of the material of that name in ``colours``, or None."""
+    material = visual.find("material")
+    if material is None:
+        return None
+    colour = material.find("color")
+    colour = colours.get(material.get("name")) if colour is None else colour
+    return None if colour is None else _rgb(255.0 * np.array(numbers(colour, "rgba", "")))
+
+
+def _meshes(shape: Element, folder: Path) -> list[Any]:
+    """Return the meshes of a reduced shape; an empty list if its file cannot be read."""
     import trimesh
 
-    if geometry.mesh is None:
-        if geometry.box is not None:
-            return [trimesh.creation.box(geometry.box.size)]
-        if geometry.sphere is not None:
-            return [trimesh.creation.icosphere(3, geometry.sphere.radius)]
-        return [trimesh.creation.cylinder(geometry.cylinder.radius, geometry.cylinder.length, sections=48)]
-    path = _find(geometry.mesh.filename, folder)
+    if shape.tag == "box":
+        return [trimesh.creation.box(numbers(shape, "size", ""))]
+    if shape.tag != "mesh":
+        radius, length = (float(shape.get(name, "0")) for name in ("radius", "length"))
+        if shape.tag == "sphere":
+            return [trimesh.creation.icosphere(3, radius)]
+        if shape.tag == "capsule":
+            return [trimesh.creation.capsule(length, radius)]
+        return [trimesh.creation.cylinder(radius, length, sections=48)]
+    path = _find(shape.get("filename", ""), folder)
     if path is None:
         return []
     try:
         meshes = trimesh.load_scene(path).dump()
     except Exception:  # each mesh format has a reader with its own errors
         return []
-    scale = np.ones(3) if geometry.mesh.scale is None else np.broadcast_to(geometry.mesh.scale, 3)
+    scale = numbers(shape, "scale", "1 1 1")
     return [mesh.apply_transform(np.diag([*scale, 1.0])) for mesh in meshes if isinstance(mesh, trimesh.Trimesh)]
 
 

@@ -62,7 +62,7 @@ class Viewer:
     a caller adds sliders and buttons of ``server``, viser's server; it is hidden if the title is empty. ``labels`` has
     a text for each robot, from left to right, and ``notes`` are displayed.
 
-    Raises RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
+    Raises RobotDynamicsError if viser or trimesh is not installed, or the address is not available.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ def pose_view(
 
     Gravity torque and centre of mass are displayed for the pose. Pass the Update to ``Viewer.serve``, since it displays
     the sliders' positions. ``description`` is the URDF of ``model``, ``folder`` the folder in which its meshes are
-    searched. Raises RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
+    searched. Raises RobotDynamicsError if viser or trimesh is not installed, or the address is not available.
     """
     lower, upper = position_range(model)
     middle = 0.5 * (lower + upper)
@@ -294,7 +294,7 @@ def live_view(
     Pass the Update to ``Viewer.serve``. It reads ``arm`` with time.monotonic() as the present time, so that other calls
     of ``arm`` must use this clock. The arm is grey before the first joint states, and a second after the last ones.
     ``description`` is the URDF of ``model``, ``folder`` the folder in which its meshes are searched. Raises
-    RobotDynamicsError if viser or yourdfpy is not installed, or the address is not available.
+    RobotDynamicsError if viser or trimesh is not installed, or the address is not available.
     """
     middle: Array = 0.5 * np.add(*position_range(model))
     viewer = Viewer(model, description, folder, address=address, poses=[middle])

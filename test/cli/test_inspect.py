@@ -169,6 +169,21 @@ def test_no_limit_and_no_mass_are_null(capsys: pytest.CaptureFixture[str], tmp_p
     assert any(note["message"].startswith("turn: no effort or velocity limit") for note in facts["notes"])
 
 
+def test_limits_of_urdf_1_2_are_listed_if_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    limit = '<limit lower="-1" upper="1" effort="5" velocity="1" {}/>'
+    joints = (
+        Joint("first", "revolute", "base", "rod", limit=limit.format('acceleration="3" jerk="40"')),
+        Joint("second", "revolute", "rod", "tip", limit=limit.format("")),
+    )
+    links = Link("base"), Link("rod", 1.0, (0.2, 0, 0), arms.thin_rod(1.0, 0.4)), Link("tip", 1.0, (0.2, 0, 0))
+    path = urdf_of(tmp_path, Arm(links, joints))
+    path.write_text(path.read_text().replace("<robot", '<robot version="1.2"'))
+    first, second = json_of(capsys, path)["joints"]
+    assert (first["acceleration"], first["jerk"]) == (3.0, 40.0) and "acceleration" not in second
+    text = printed(capsys, path)
+    assert "velocity effort acceleration jerk" in text and "second revolute -1 1 1 5 - -" in text
+
+
 def test_parts_of_a_robot(capsys: pytest.CaptureFixture[str], load_robot: Callable[..., RobotModel]) -> None:
     """Other joints are locked at 0 or a given position, so that parts of a large robot have formulas."""
     line = ("panda", "--joints", "panda_joint2", "panda_joint4", "--locked", "panda_joint6=1.5", "--equations")

@@ -63,7 +63,7 @@ def test_errors_name_the_culprit(
 ) -> None:
     if line.startswith("view"):
         pytest.importorskip("viser")
-        pytest.importorskip("yourdfpy")
+        pytest.importorskip("trimesh")
     monkeypatch.chdir(tmp_path)
     arm = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
     Path("fallen.urdf").write_text(arm.replace('velocity="6"', 'velocity="0.1"'), encoding="utf-8")

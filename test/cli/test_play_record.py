@@ -51,7 +51,7 @@ def test_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_live_view(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("viser")
-    pytest.importorskip("yourdfpy")
+    pytest.importorskip("trimesh")
     urdf = str(robot_urdf("scara"))
     line = ("view", urdf, "--live", "--namespace", "left", "--dynamics", "none", "--gravity", "0", "0", "-1.6")
     assert started(monkeypatch, *line) == (

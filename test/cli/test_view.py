@@ -18,7 +18,7 @@ from support.report_recordings import ARM, record
 @pytest.fixture(autouse=True)
 def _viser() -> None:
     pytest.importorskip("viser")
-    pytest.importorskip("yourdfpy")
+    pytest.importorskip("trimesh")
 
 
 @pytest.fixture

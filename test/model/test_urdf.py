@@ -74,7 +74,9 @@ BAD: dict[str, tuple[Any, str]] = {
     "xacro_command": (robot(inertial=inertia(mass="$(arg mass)")), r"forearm.*mass.*\$\(arg mass\).*xacro"),
     "xacro_element": (robot(extra='<xacro:arm xmlns:xacro="http://www.ros.org/wiki/xacro"/>'), "xacro:arm"),
     "nan": (robot(inertial=inertia(mass="nan")), "forearm.*mass.*'nan'"),
-    "infinite": (robot(limit='<limit lower="-1" upper="1" effort="inf" velocity="1"/>'), "elbow.*effort.*'inf'"),
+    "infinite": (robot(inertial=inertia(mass="inf")), "forearm.*mass.*'inf'"),
+    "infinite_lower": (robot(limit='<limit lower="inf" upper="inf"/>'), "elbow.*lower.*inf"),
+    "negative_infinite": (robot(limit='<limit lower="-1" upper="1" effort="-inf"/>'), "elbow.*effort"),
     "too_large": (robot(inertial=inertia(mass="1e999")), "forearm.*mass.*'1e999'"),
     "underscore": (robot(inertial=inertia(mass="1_000")), "forearm.*mass.*'1_000'"),
     "two_numbers": (robot(origin='<origin xyz="0 0"/>'), 'elbow.*xyz="0 0"'),
@@ -185,19 +187,35 @@ def test_text_forms() -> None:
     assert RobotModel.from_urdf(latin).n == 1
 
 
-def test_unknown_tags_are_silent() -> None:
+def test_content_without_effect_on_the_dynamics_is_silent() -> None:
     extra = """
       <gazebo reference="forearm"><material>Gazebo/Blue</material></gazebo>
       <transmission name="t"><type>SimpleTransmission</type><joint name="nowhere"/></transmission>
       <ros2_control name="c"><joint name="ghost"><state_interface name="effort"/></joint></ros2_control>
-      <material name="grey"><color rgba="1 1 1 nan"/></material><brand:new xmlns:brand="http://x.org"/>
+      <material name="grey"><color rgba="1 1 1 nan"/></material><sensor name="s"/><mujoco/>
     """
     visual = '<visual><geometry><mesh filename="package://nowhere/a.stl"/></geometry></visual>'
-    links = f'<link name="base">{visual}</link><link name="forearm">{INERTIAL}{visual}<weird/></link>'
+    links = f'<link name="base">{visual}</link><link name="forearm">{INERTIAL}{visual}</link>'
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = RobotModel.from_urdf(robot(links=links, extra=extra))
     assert model.n == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (robot(extra='<loop_joint name="l"/>'), ["loop_joint", "robot"]),
+        (robot(extra='<brand:new xmlns:brand="http://x.org"/>'), ["brand:new", "robot"]),
+        (robot(origin='<origin xyz="0 0 1" rpy_degrees="90 0 0"/>'), ["rpy_degrees", "origin", "elbow"]),
+        (robot(limit=LIMIT + '<dynamics damping="1" armature="1"/>'), ["armature", "dynamics", "elbow"]),
+        (robot(links=f'<link name="base"/><link name="forearm" mass="1">{INERTIAL}<weird/></link>'), ["mass", "weird"]),
+    ],
+)
+def test_unknown_content_causes_one_warning(text: str, names: list[str]) -> None:
+    with pytest.warns(RobotModelWarning, match="unknown") as caught:
+        RobotModel.from_urdf(text)
+    assert len(caught) == 1 and all(name in str(caught[0].message) for name in names)
 
 
 def test_documents_that_urdfdom_accepts() -> None:
@@ -210,18 +228,19 @@ def test_documents_that_urdfdom_accepts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "words"),
     [
-        (robot(limit='<limit lower="-1" effort="1" velocity="1"/>'), "only one of lower and upper"),
-        (robot(limit='<limit lower="0" upper="0.0" effort="1" velocity="1"/>'), "equal"),
-        (robot(inertial=inertia().replace("iyy", "iyv")), "iyy"),
-        (robot(inertial=inertia().replace('ixz="0"', "")), "ixz"),
+        (robot(limit='<limit lower="-1" effort="1" velocity="1"/>'), ["only one of lower and upper"]),
+        (robot(limit='<limit lower="0" upper="0.0" effort="1" velocity="1"/>'), ["equal"]),
+        (robot(inertial=inertia().replace("iyy", "iyv")), ["iyv", "iyy"]),
+        (robot(inertial=inertia().replace('ixz="0"', "")), ["ixz"]),
     ],
 )
-def test_probable_mistakes_cause_warnings(text: str, word: str) -> None:
-    with pytest.warns(RobotModelWarning, match=word) as caught:
+def test_probable_mistakes_cause_warnings(text: str, words: list[str]) -> None:
+    with pytest.warns(RobotModelWarning) as caught:
         RobotModel.from_urdf(text)
-    assert len(caught) == 1 and re.search("elbow|forearm", str(caught[0].message))
+    for warning, word in zip(caught, words, strict=True):
+        assert re.search("elbow|forearm", str(warning.message)) and word in str(warning.message)
 
 
 def test_missing_axis_is_x() -> None:
@@ -259,9 +278,12 @@ INF = float("inf")
         ("revolute", '<limit upper="2" effort="1" velocity="1"/>', [0.0, 2.0, 1.0, 1.0]),
         ("revolute", '<limit lower="-1" upper="1" effort="0" velocity="0"/>', [-1.0, 1.0, INF, INF]),
         ("revolute", '<limit lower="-1" upper="1" effort="5"/>', [-1.0, 1.0, 5.0, INF]),
+        ("continuous", '<limit lower="-inf" upper="inf" effort="0" velocity="0"/>', [-INF, INF, INF, INF]),
+        ("revolute", '<limit lower="-inf" upper="inf" effort="1" velocity="1"/>', [-INF, INF, 1.0, 1.0]),
+        ("revolute", '<limit lower="-Infinity" upper="2" effort="inf" velocity="1"/>', [-INF, 2.0, INF, 1.0]),
     ],
 )
-def test_limits_that_are_absent_or_zero(kind: str, limit: str, expected: list[float]) -> None:
+def test_limits_that_are_absent_zero_or_infinite(kind: str, limit: str, expected: list[float]) -> None:
     """A missing bound is 0 by the format. A limit of zero would forbid all torque and means none. One warning each."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -277,6 +299,31 @@ def test_impossible_inertia_causes_a_warning_or_an_error() -> None:
         RobotModel.from_urdf(text)
     with pytest.raises(RobotModelError, match="forearm"):
         RobotModel.from_urdf(text, strict=True)
+
+
+NEGATIVE = {"mass": "1e-6", "ixx": "-3.5e-8", "iyy": "1e-7", "izz": "1e-7"}
+
+
+def test_negative_moment_without_effect_causes_a_warning() -> None:
+    """A light antenna on the base or on a heavy link; also the root itself."""
+    antenna = f'<link name="antenna">{inertia(**NEGATIVE)}</link>'
+    for mast in ("base", "forearm"):
+        text = robot(extra=antenna + joint("weld", mast, "antenna", "fixed", limit=""))
+        with pytest.warns(RobotModelWarning, match="antenna.*negative") as caught:
+            model = RobotModel.from_urdf(text)
+        assert len(caught) == 1
+        assert_close(model.mass_matrix([0.0]), [[1.0 + 1e-7 * (mast == "forearm")]], 1e-15)
+        with pytest.raises(RobotModelError, match="antenna"):
+            RobotModel.from_urdf(text, strict=True)
+    with pytest.warns(RobotModelWarning, match="base.*negative"):
+        RobotModel.from_urdf(robot(links=f'<link name="base">{inertia(**NEGATIVE)}</link>{massive("forearm")}'))
+
+
+def test_negative_moment_in_a_body_that_it_spoils_is_refused() -> None:
+    """A heavy load on the forearm whose inertia the forearm cannot compensate; a dynamics file can replace it."""
+    load = f'<link name="load">{inertia(ixx="-3")}</link>' + joint("weld", "forearm", "load", "fixed", limit="")
+    with pytest.raises(RobotModelError, match="load.*negative principal moment -3"):
+        RobotModel.from_urdf(robot(extra=load))
 
 
 def test_inertias_on_the_boundary_are_possible() -> None:

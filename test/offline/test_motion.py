@@ -25,11 +25,11 @@ def arm(*limits: str) -> RobotModel:
     kinds = ("continuous", "revolute")
     joints = [JOINT.format(k + 1, kinds[text != ""], k, 0.6 * (k > 0), text) for k, text in enumerate(limits)]
     links = ['<link name="l0"/>', *(LINK.format(k + 1) for k in range(len(limits)))]
-    return RobotModel.from_urdf(f'<robot name="arm">{"".join(links + joints)}</robot>')
+    return RobotModel.from_urdf(f'<robot name="arm" version="1.2">{"".join(links + joints)}</robot>')
 
 
-def limit(lower: float, upper: float, effort: float = 100.0, velocity: float = 2.0) -> str:
-    return f'<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="{velocity}"/>'
+def limit(lower: float, upper: float, effort: float = 100.0, velocity: float = 2.0, more: str = "") -> str:
+    return f'<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="{velocity}" {more}/>'
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -42,8 +42,10 @@ def limit(lower: float, upper: float, effort: float = 100.0, velocity: float = 2
         ([limit(-3, 3, velocity=0.05), limit(-3, 3, velocity=0.05)], 0.01),
         ([limit(-3, 3), limit(-0.1, 0.1) + '<mimic joint="j1" multiplier="-2"/>'], 0.03),
         ([""], 0.5),
+        ([limit(-3, 3), limit(-3, 3, more='acceleration="0.2" deceleration="0.1"')], 0.03),
+        ([limit(-3, 3, more='jerk="0.4"'), limit(-3, 3) + '<mimic joint="j1" multiplier="-2"/>'], 0.03),
     ],
-    ids=["wide", "narrow", "weak", "slow", "coupled", "continuous"],
+    ids=["wide", "narrow", "weak", "slow", "coupled", "continuous", "gentle", "smooth"],
 )
 def test_it_keeps_all_limits(limits: list[str], room: float) -> None:
     assert moved(arm(*limits)) > room
@@ -65,6 +67,9 @@ def moved(model: RobotModel) -> float:
     q, qd, qdd = points.positions, points.velocities, points.accelerations
     assert qd is not None and qdd is not None
     np.testing.assert_array_equal(q[0], start)
+    jerk = np.diff(qdd, axis=0) / np.diff(points.times)[:, None]
+    for rate, most in ((qdd, model.acceleration_limits), (jerk, model.jerk_limits)):
+        assert (np.abs(rate) <= most).all()
     rates, above, below = joint_motion(model, q, qd)
     assert min(above.min(), below.min()) > -1e-9
     assert (np.abs(rates) <= model.moving_joint_limits[:, 2]).all()

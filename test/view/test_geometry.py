@@ -16,11 +16,12 @@ from support.report_recordings import ARM
 
 MODEL = RobotModel.from_urdf(ARM)
 UPPER = '<link name="upper">'
+VERSION_1_1 = ARM.replace("<robot", '<robot version="1.1"', 1)
 
 
 @pytest.fixture(autouse=True)
-def _yourdfpy() -> None:
-    pytest.importorskip("yourdfpy")
+def _trimesh() -> None:
+    pytest.importorskip("trimesh")
 
 
 def shapes_of(visuals: str, folder: Path = Path("/nowhere")) -> tuple[list[Shape], list[str]]:
@@ -40,6 +41,18 @@ def test_visual() -> None:
     assert shape.vertices.mean(axis=0) == pytest.approx([10.0, 0.0, 0.0])
     assert shape.colour == (255, 127, 0) and notes == []
     assert {s.link for s in found} == {"upper", "slide"}, "a body without visuals has a bar"
+
+
+def test_capsule_and_quaternion_of_urdf_1_1() -> None:
+    """``length`` is that of the cylinder, without the hemispheres; 90 degrees about x turn it to y."""
+    visual = f'<visual><origin xyz="10 0 0" quat_xyzw="{0.5**0.5} 0 0 {0.5**0.5}"/>'
+    visual += '<geometry><capsule radius="0.1" length="0.5"/></geometry></visual>'
+    found, notes = robot_shapes(MODEL, VERSION_1_1.replace(UPPER, UPPER + visual), Path("/nowhere"), 1.0)
+    (shape,) = (s for s in found if s.link == "upper")
+    assert np.ptp(shape.vertices, axis=0) == pytest.approx([0.2, 0.7, 0.2]) and notes == []
+    assert shape.vertices.mean(axis=0) == pytest.approx([10.0, 0.0, 0.0])
+    found, (note,) = shapes_of(visual)
+    assert "upper" in note, "version 1.0 has no capsules"
 
 
 @pytest.mark.parametrize("name", ["part.stl", "package://some_description/meshes/part.stl", "file://{}/part.stl"])

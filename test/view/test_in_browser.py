@@ -20,7 +20,7 @@ OPTIONS = (
 ).split()
 
 pytest.importorskip("viser")
-pytest.importorskip("yourdfpy")
+pytest.importorskip("trimesh")
 api = pytest.importorskip("playwright.sync_api")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
 

@@ -125,7 +125,7 @@ def test_live_effort_and_ghost() -> None:
 
 def test_live_page_reports_silence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("viser")
-    pytest.importorskip("yourdfpy")
+    pytest.importorskip("trimesh")
     shown: list[Any] = []
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))

@@ -10,9 +10,11 @@ from xml.etree.ElementTree import Element
 from tools.fuzz.nasty import TEXTS, damaged, number, numbers
 
 _ATTRIBUTES = ("name", "type", "xyz", "rpy", "value", "link", "joint", "lower", "upper", "effort", "velocity", "ixx",
-               "ixy", "izz", "damping", "friction", "multiplier", "offset", "filename")  # fmt: skip
+               "ixy", "izz", "damping", "friction", "multiplier", "offset", "filename", "version", "quat_xyzw",
+               "acceleration", "deceleration", "jerk", "radius", "length")  # fmt: skip
 _TAGS = ("link", "joint", "inertial", "origin", "mass", "inertia", "axis", "parent", "child", "limit", "dynamics",
-         "mimic", "visual", "collision", "robot", "transmission", "ros2_control", "x:y")  # fmt: skip
+         "mimic", "visual", "collision", "robot", "transmission", "ros2_control", "geometry", "capsule",
+         "x:y")  # fmt: skip
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "mimic", "Revolute", "")
 _HEADS = (
     b'<?xml version="1.0" encoding="utf-16"?>',
@@ -53,7 +55,7 @@ def _change(rng: random.Random, root: Element) -> None:
         case 0:
             element.attrib.pop(key, None)
         case 1 | 2 | 3:
-            element.set(key, numbers(rng) if key in ("xyz", "rpy") else number(rng))
+            element.set(key, numbers(rng) if key in ("xyz", "rpy", "quat_xyzw") else number(rng))
         case 4:
             element.set(key, rng.choice(TEXTS))
         case 5:

@@ -118,8 +118,8 @@ class TrajectoryRules:
     trajectory_limits: str = text(
         "trajectory_limits",
         "refuse",
-        "Reaction to trajectories beyond the position or velocity limits: refuse, clamp (move points to the limits) or "
-        "off (no check)",
+        "Reaction to trajectories beyond the limits of position, velocity, acceleration or jerk: refuse, clamp (move "
+        "points to the limits of position and velocity) or off (no check)",
         choices=("refuse", "clamp", "off"),
     )
     set_point_step_limit: Sequence[float] = numbers(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, check
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
+
+if TYPE_CHECKING:
+    from robot_dynamics_ros.control.trajectory.rate_limits import RateLimits
 
 __all__ = ["Trajectory", "TrajectoryPoints"]
 
@@ -84,19 +87,24 @@ def segments(knots: Knots, degree: int) -> Array:
 
 
 def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
-    """Return a segment in which position (`order` 0) or velocity (1) leaves the range `low` to `high` (n,), or None.
+    """Return a segment in which a derivative of the position leaves the range `low` to `high` (n,), or None.
 
-    The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3 or 5. The result is the start time (s) of the
-    segment, the joint's index in the columns of ``knots``, and a value outside the range. A polynomial is bounded by
-    its Bernstein coefficients; if they are not conclusive, it is subdivided (de Casteljau).
+    It is that of `order` 0 (position) to 3 (jerk). The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3
+    or 5. The result is the start time (s) of the segment, the joint's index in the columns of ``knots``, and a value
+    outside the range. A polynomial is bounded by its Bernstein coefficients; if they are not conclusive, it is
+    subdivided (de Casteljau).
     """
     q, qd, qdd = (x.T for x in knots[1:4])
     h = np.diff(knots.times)
+    if order > degree:
+        return None
     # Coarse bounds are conclusive for most joints.
     longest, speed, bend = h.max(initial=0.0), *(np.abs(x).max(axis=1) for x in (qd, qdd))
     if order == 0:
         reach = 0.4 * longest * speed + 0.05 * longest**2 * bend
         unsure = np.flatnonzero((q.min(axis=1) - reach < low) | (q.max(axis=1) + reach > high))
+    elif order > 1:
+        unsure = np.flatnonzero(np.isfinite(high))
     else:
         middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (qd[:, 1:] + qd[:, :-1])
         speed = np.maximum(speed, np.abs(middle).max(axis=1, initial=0.0)) + 0.5 * longest * bend
@@ -107,9 +115,11 @@ def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tu
     if degree == 5:
         third = h * h / 20
         rows[2:2] = [2 * rows[1] - begin + third * qdd[:, :-1], 2 * rows[2] - end + third * qdd[:, 1:]]
-    control = np.array(rows) if order == 0 else np.diff(rows, axis=0) / step
+    control = np.array(rows)
+    for k in range(order):
+        control = np.diff(control, axis=0) * ((degree - k) / h)
     if not len(h):
-        control = np.array([(q, qd)[order]])
+        control = np.array([(q, qd, qdd, np.zeros_like(qdd))[order]])
     near = (control.min(axis=0) < low[:, None]) | (control.max(axis=0) > high[:, None])
     (joint, segment), control = np.nonzero(near), control[:, near]
     for _ in range(_HALVINGS):
@@ -170,6 +180,8 @@ class JointLimits(NamedTuple):
         True (n,) for continuous joints, whose positions are equivalent modulo 2 pi.
     clamp
         True to move points of the n joints beyond their limits to the limits.
+    rates
+        Limits of acceleration and jerk of the n joints; None for none.
     """
 
     rows: LimitRows
@@ -179,6 +191,7 @@ class JointLimits(NamedTuple):
     step: Array
     continuous: NDArray[np.bool_]
     clamp: bool = False
+    rates: RateLimits | None = None
 
     def check_joints(self, columns: Sequence[int]) -> None:
         """Raise JointNamesError if a trajectory of the joints ``columns`` has some, not all, that move a limited joint.
@@ -397,6 +410,8 @@ class Trajectory:
             raise TrajectoryError("the points are too close in time for their values. Cure: space them further apart")
         if limits is not None:
             limits.check(knots, degree, state)
+            if limits.rates is not None:
+                limits.rates.check(knots, degree, state[2], joint_names)
         holds = np.zeros((2, len(_STATE), len(joint_names)))
         holds[0, 0], holds[1] = state[0], np.stack([x[-1] for x in knots[1:]])
         if len(knots.times) > 1:
