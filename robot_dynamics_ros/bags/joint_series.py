@@ -69,8 +69,8 @@ def read_joint_states(
     """Return the sensor_msgs/JointState messages of each topic, in order of arrival.
 
     The series have the joints ``joint_names`` (after renaming) in this order; default: those of the topic's first
-    message that names joints. Messages without any of the joints are skipped. Messages that lack some of them or cannot
-    be decoded are left out; a BagWarning reports their number.
+    message that names joints. Messages that lack some of the joints or cannot be decoded are left out; a BagWarning
+    reports their number. So are messages without any of the joints, which are reported only if ``joint_names`` is None.
 
     Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
     """
@@ -145,6 +145,8 @@ class _SeriesTable:
         self._parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
         self._recorded_names: set[str] = set()
         self._left_out: Counter[str] = Counter()
+        self._given = joint_names is not None
+        self._foreign = 0  # messages without any of the joints
 
     def add(self, received: int, data: bytes) -> None:
         """Add a message that arrived at ``received`` (ns)."""
@@ -178,7 +180,9 @@ class _SeriesTable:
                 self._left_out["name a joint twice"] += len(rows)
             elif 0 < len(missing) < len(joint_names):
                 self._left_out[f"lack {', '.join(missing)}"] += len(rows)
-            elif not missing and joint_names:
+            elif missing:
+                self._foreign += len(rows)
+            elif joint_names:
                 columns = [names.index(name) for name in joint_names]
                 table = layout.table([self._block[row][1] for row in rows])
                 used[rows] = True
@@ -199,6 +203,10 @@ class _SeriesTable:
         left_out = "; ".join(f"{number} messages {reason}" for reason, number in self._left_out.items())
         if not count:
             raise BagError(f"{where}: {self._nothing(left_out)}")
+        if self._foreign and not self._given:
+            others, used = sorted(self._recorded_names.difference(self.joint_names or ())), self.joint_names or ()
+            reason = f"{self._foreign} messages have other joints ({', '.join(others)}) than {', '.join(used)}"
+            left_out = "; ".join(filter(None, (left_out, reason)))
         if left_out:
             text = f"{where}: {left_out}: left out; {count} are used. Cure: check their publisher"
             warnings.warn(BagWarning(text), stacklevel=1)
