@@ -400,10 +400,10 @@ def _flatten_value(value: Any, path: str, fields: dict[str, Any]) -> None:
     if isinstance(value, float):
         fields[path] = np.array([value])
     elif isinstance(value, np.ndarray):
-        if value.dtype.kind != "f":
-            fields[path] = value if len(value) > _SHORT else value.tolist()
-        elif len(value) > _SHORT:
-            fields[path] = value.astype(np.float64)
+        if len(value) > _SHORT:
+            fields[path] = value.astype(np.float64) if value.dtype.kind == "f" else value
+        elif value.dtype.kind != "f":
+            fields[path] = value.tolist()
         else:
             numbers = value.astype(np.float64)
             fields.update({f"{path}[{i}]": numbers[i : i + 1] for i in range(len(numbers))})

@@ -146,7 +146,6 @@ class _SeriesTable:
         self._recorded_names: set[str] = set()
         self._left_out: Counter[str] = Counter()
         self._given = joint_names is not None
-        self._foreign = 0  # messages without any of the joints
 
     def add(self, received: int, data: bytes) -> None:
         """Add a message that arrived at ``received`` (ns)."""
@@ -181,7 +180,9 @@ class _SeriesTable:
             elif 0 < len(missing) < len(joint_names):
                 self._left_out[f"lack {', '.join(missing)}"] += len(rows)
             elif missing:
-                self._foreign += len(rows)
+                if not self._given:
+                    others = ", ".join(names) or "without names"
+                    self._left_out[f"have other joints ({others}) than {', '.join(joint_names)}"] += len(rows)
             elif joint_names:
                 columns = [names.index(name) for name in joint_names]
                 table = layout.table([self._block[row][1] for row in rows])
@@ -203,10 +204,6 @@ class _SeriesTable:
         left_out = "; ".join(f"{number} messages {reason}" for reason, number in self._left_out.items())
         if not count:
             raise BagError(f"{where}: {self._nothing(left_out)}")
-        if self._foreign and not self._given:
-            others, used = sorted(self._recorded_names.difference(self.joint_names or ())), self.joint_names or ()
-            reason = f"{self._foreign} messages have other joints ({', '.join(others)}) than {', '.join(used)}"
-            left_out = "; ".join(filter(None, (left_out, reason)))
         if left_out:
             text = f"{where}: {left_out}: left out; {count} are used. Cure: check their publisher"
             warnings.warn(BagWarning(text), stacklevel=1)

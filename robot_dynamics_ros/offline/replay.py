@@ -137,11 +137,11 @@ def replay(
             at = arrivals[index] if index < len(arrivals) else message.received
             if message.topic != joint_states:
                 at = min(at, message.received or at)
-            elif index == played.stop:
-                break
             for then, result in timers.until(at):
                 recorder.write(then, result)
             if message.topic == joint_states:
+                if index == played.stop:
+                    break
                 index += 1
                 if index <= played.start:
                     continue
