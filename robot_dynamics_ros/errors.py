@@ -3,21 +3,23 @@
 Each message states the file or argument, the element, the value found and, after "Cure:", an instruction.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 _LONGEST = 2000
 _HEAD = 1500
+_CONTROL = re.compile("[^\t\n\r\x20-\x7e\xa0-\U0010ffff]")
 
 
 class RobotDynamicsError(Exception):
     """Base class of all errors that this package raises deliberately.
 
-    Messages longer than 2000 characters are shortened in the middle.
+    Messages are printable; those longer than 2000 characters are shortened in the middle.
     """
 
     def __str__(self) -> str:
-        text = super().__str__()
+        text = printable(super().__str__())
         if len(text) <= _LONGEST:
             return text
         return f"{text[:_HEAD]} [...] {text[_HEAD - _LONGEST :]}"
@@ -57,3 +59,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     The text is empty if none is similar.
     """
     return "".join(f"; did you mean {close}?" for close in get_close_matches(name, list(known), n=1))
+
+
+def printable(text: str) -> str:
+    """Return ``text`` with its control characters, except for white space, replaced by escape sequences of Python.
+
+    Text from bags, URDFs and messages can contain sequences that control a terminal.
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

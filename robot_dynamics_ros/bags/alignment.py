@@ -64,19 +64,13 @@ class MessageTimes(NamedTuple):
 def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, MessageTimes]:
     """Return times and checksums of each topic's messages in a bag: header.stamp if the type has one, else arrival.
 
-    Raises KeyError for a missing topic, and BagError for a message that is too short for its stamp.
+    The stamp of a message that is too short for it is 0, as an unset one. Raises KeyError for a missing topic.
     """
     times, checksums = ({topic: array("q") for topic in topics} for _ in range(2))
     stamped = {topic for topic in topics if has_stamp(reader.topics[topic])}
     for message in progress(reader.messages(topics), "aligning", reader.count(topics)):
-        own = times[message.topic]
-        time = stamp_of(message.data) if message.topic in stamped else message.received
-        if time is None:
-            raise BagError(
-                f"{reader.path}: {message.topic}: message {len(own)} of {len(message.data)} bytes has no stamp. "
-                "Cure: check its publisher"
-            )
-        own.append(time)
+        time = stamp_of(message.data) or 0 if message.topic in stamped else message.received
+        times[message.topic].append(time)
         checksums[message.topic].append(crc32(message.data[BEHIND_STAMP:]))
     return {
         topic: MessageTimes(np.array(values, dtype=np.int64), np.array(checksums[topic], dtype=np.int64))

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from robot_dynamics_ros.bags.alignment import align, message_times, paired, time_shift
 from robot_dynamics_ros.bags.differences import FieldComparison, FieldDifference, TopicDifference
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.storage import TEXT, has_stamp, known
+from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, TEXT, has_stamp, known
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import IntArray
@@ -45,25 +45,27 @@ def compare_bags(
     a, b
         The recordings: folder or file of an MCAP or sqlite3 bag.
     topics
-        The topics to compare, with or without the slash in front. Default: all topics but ~/configuration.
+        The topics to compare, with or without the slash in front. Default: all topics but ~/configuration and, with
+        ``common``, those of type DiagnosticArray.
     atol, rtol
         Absolute tolerance, in the unit of each field, and relative tolerance.
     rename
         Old to new names or prefixes of joints, in both recordings.
     common
         True to compare only topics and messages that both have, as for live recordings, whose topics begin and end at
-        different times. The other topics, and the number of other messages, are still reported.
+        different times. The other topics, and the number of other messages, are still reported. A topic whose type
+        differs is a difference all the same.
 
     Raises
     ------
     BagError
-        If a recording cannot be read, one of ``topics`` is missing, a topic has another type in B, no topic or message
-        can be compared, or a tolerance is negative or NaN.
+        If a recording cannot be read, one of ``topics`` is missing, no topic or message can be compared, or a tolerance
+        is negative or NaN.
     """
     if not (atol >= 0.0 and rtol >= 0.0):
         raise BagError(f"tolerances {atol}, {rtol}: negative or NaN. Cure: give 0 or more")
     with BagReader(a) as reader_a, BagReader(b) as reader_b:
-        names, alone, notes = _common(reader_a, reader_b, topics)
+        names, alone, notes = _common(reader_a, reader_b, topics, common)
         times_a, times_b = message_times(reader_a, names), message_times(reader_b, names)
         if not any(len(times.times) for times in (*times_a.values(), *times_b.values())):
             raise BagError(f"{a}, {b}: no messages on {', '.join(names)}. Cure: choose other topics")
@@ -87,7 +89,7 @@ def compare_bags(
         unknown = sorted({kind for kind in kinds.values() if not known(kind)})
         notes += [f"{kind} is unknown: its messages are compared byte by byte" for kind in unknown]
         notes += [f"{name} has no stamps: paired by order" for name in names if not stamped[name]]
-    return Comparison(Path(a), Path(b), atol, rtol, tuple(differences), tuple(notes), () if common else tuple(alone))
+    return Comparison(Path(a), Path(b), atol, rtol, tuple(differences), tuple(notes), tuple(alone))
 
 
 def assert_bags_match(
@@ -102,16 +104,18 @@ def assert_bags_match(
     """Raise AssertionError, with a table of the differences, unless bag B matches bag A by |a - b| <= atol + rtol |b|.
 
     ``atol`` is in the unit of each field. ``topics`` are those to compare (None: all but ~/configuration). ``common``
-    is True to ignore topics and messages that only one bag has. Raises BagError if a bag cannot be read, one of
-    ``topics`` is missing, a topic has another type in B, or nothing can be compared.
+    is True to ignore topics and messages that only one bag has, and /diagnostics. Raises BagError if a bag cannot be
+    read, one of ``topics`` is missing, or nothing can be compared.
     """
     comparison = compare_bags(a, b, topics, atol, rtol, common=common)
     if not comparison.matches:
         raise AssertionError(str(comparison))
 
 
-def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[list[str], list[str], list[str]]:
-    """Return the topics to compare, the topics that only one bag has, and notes."""
+def _common(
+    a: BagReader, b: BagReader, chosen: Sequence[str] | None, common: bool
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the topics to compare, the topics that differ without being compared, and notes."""
     if chosen is not None:
         chosen = [topic if topic in a.topics or topic.startswith("/") else f"/{topic}" for topic in chosen]
     for reader in (a, b):
@@ -119,33 +123,35 @@ def _common(a: BagReader, b: BagReader, chosen: Sequence[str] | None) -> tuple[l
             if topic not in reader.topics:
                 available = ", ".join(sorted(reader.topics)) or "another bag; this one is empty"
                 raise BagError(f"{reader.path}: no topic {topic}. Cure: choose from {available}")
-    topics_a, topics_b = _motion_topics(a), _motion_topics(b)
+    topics_a, topics_b = _motion_topics(a, common), _motion_topics(b, common)
     names = sorted(topics_a & topics_b) if chosen is None else list(dict.fromkeys(chosen))
+    retyped = [name for name in names if a.topics[name] != b.topics[name]]
+    notes = [f"{name} is not compared: its type is {a.topics[name]} in A, {b.topics[name]} in B" for name in retyped]
+    names = [name for name in names if name not in retyped]
     if not names:
-        raise BagError(
-            f"{a.path}, {b.path}: no topic in common. Cure: record the same topics ({', '.join(sorted(a.topics))})"
-        )
-    for name in names:
-        if a.topics[name] != b.topics[name]:
-            raise BagError(
-                f"{b.path}: {name} has type {b.topics[name]}, but {a.topics[name]} in {a.path}. "
-                "Cure: choose other topics"
-            )
-    alone, notes = [], []
+        reason = "; ".join(notes) or "no topic in common"
+        topics = ", ".join(sorted(a.topics))
+        raise BagError(f"{a.path}, {b.path}: {reason}. Cure: record the same topics ({topics})")
+    alone = []
     for reader, others in ((a, sorted(topics_a - topics_b)), (b, sorted(topics_b - topics_a))):
         if chosen is None and others:
             alone += others
             notes.append(f"only in {reader.path}: {', '.join(others)}")
     left_out = (a.topics.keys() | b.topics.keys()) - (topics_a | topics_b)
-    notes += [f"{name} is not compared: it describes the controller" for name in sorted(left_out) if chosen is None]
-    return names, alone, notes
+    notes += [f"{name} is not compared: it describes the nodes" for name in sorted(left_out) if chosen is None]
+    return names, retyped if common else retyped + alone, notes
 
 
-def _motion_topics(reader: BagReader) -> set[str]:
+def _motion_topics(reader: BagReader, common: bool) -> set[str]:
+    """Return the topics to compare by default; ``common`` is True for live recordings.
+
+    Nodes report their state in /diagnostics at times of their own, which a replay does not repeat.
+    """
     return {
         topic
         for topic, kind in reader.topics.items()
         if not (kind == TEXT and topic.rpartition("/")[2] == CONFIGURATION_TOPIC)
+        and not (kind == DIAGNOSTIC_ARRAY and common)
     }
 
 
@@ -169,7 +175,7 @@ class Comparison:
     notes
         Remarks on topics that were not compared, and on the pairing of messages.
     alone
-        Topics that only one recording has; empty if these are no difference.
+        Topics that only one recording has, unless these are no difference, and those that have another type in B.
     """
 
     a: Path
@@ -294,7 +300,9 @@ def write_junit(
         for topic in outcome.topics:
             table = "" if topic.matches else topic_table(topic)
             cases.append((topic.topic, "failure", table.split("\n", 1)[0], table))
-        cases += [(name, "failure", f"{name}: only one bag has it", str(outcome)) for name in outcome.alone]
+        cases += [
+            (name, "failure", f"{name}: not in both bags with the same type", str(outcome)) for name in outcome.alone
+        ]
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite")
     ElementTree.SubElement(suite, "properties")

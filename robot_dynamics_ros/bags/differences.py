@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags.alignment import Alignment, Place
 from robot_dynamics_ros.bags.storage import JOINT_STATE, JOINT_TRAJECTORY, message_types
@@ -180,8 +181,17 @@ class _FieldSum:
             self.beyond += len(beyond)
             self.first_at = self.first_at or (int(pairs[beyond[0]]), int(elements[beyond[0]]))
 
+    def add_integers(self, a: NDArray[Any], b: NDArray[Any], pair: int) -> None:
+        """Compare arrays (m,) of integers or booleans, such as images."""
+        self.count += len(a)
+        differing = np.flatnonzero(a != b)
+        self.beyond += len(differing)
+        if len(differing) and self.first_at is None:
+            k = int(differing[0])
+            self.first_at, self.a, self.b = (pair, k), a[k].item(), b[k].item()
+
     def add_values(self, a: object, b: object, pair: int) -> None:
-        """Compare texts, integers or bytes."""
+        """Compare texts or integers."""
         self.count += 1
         if a != b:
             self.beyond += 1
@@ -274,6 +284,8 @@ class FieldComparison:
                     self._fields[name].add_values(a[name], b[name], pair)
                 elif len(a[name]) != len(b[name]):
                     self._fields[f"length of {name}"].add_values(len(a[name]), len(b[name]), pair)
+                elif a[name].dtype.kind != "f":
+                    self._fields[name].add_integers(a[name], b[name], pair)
                 else:
                     rows[name].append((pair, a[name], b[name]))
         for name, parts in rows.items():
@@ -319,7 +331,7 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
     ``kind`` is the message type, and ``rename`` a function from old to new joint names. Names are paths such as
     ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. An array of more than 32 numbers is
     one field, as are the values of a joint in all points of a trajectory. The stamp is left out. A message that cannot
-    be decoded has the one field "bytes".
+    be decoded has the one field "bytes", an array of integers.
     """
     fields: dict[str, Any] = {}
     try:
@@ -328,7 +340,7 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
             return fields
         message: Any = message_types().deserialize_cdr(data, kind)
     except Exception:  # an unknown type; broken bytes raise errors of many types
-        return {"bytes": data}
+        return {"bytes": np.frombuffer(data, np.uint8)}
     if kind == JOINT_TRAJECTORY:
         _trajectory(message, rename, fields)
     else:
@@ -388,10 +400,10 @@ def _flatten_value(value: Any, path: str, fields: dict[str, Any]) -> None:
     if isinstance(value, float):
         fields[path] = np.array([value])
     elif isinstance(value, np.ndarray):
-        if value.dtype.kind != "f":
-            fields[path] = (value.dtype.str, value.tobytes()) if len(value) > _SHORT else value.tolist()
-        elif len(value) > _SHORT:
-            fields[path] = value.astype(np.float64)
+        if len(value) > _SHORT:
+            fields[path] = value.astype(np.float64) if value.dtype.kind == "f" else value
+        elif value.dtype.kind != "f":
+            fields[path] = value.tolist()
         else:
             numbers = value.astype(np.float64)
             fields.update({f"{path}[{i}]": numbers[i : i + 1] for i in range(len(numbers))})

@@ -69,8 +69,8 @@ def read_joint_states(
     """Return the sensor_msgs/JointState messages of each topic, in order of arrival.
 
     The series have the joints ``joint_names`` (after renaming) in this order; default: those of the topic's first
-    message that names joints. Messages without any of the joints are skipped. Messages that lack some of them or cannot
-    be decoded are left out; a BagWarning reports their number.
+    message that names joints. Messages that lack some of the joints or cannot be decoded are left out; a BagWarning
+    reports their number. So are messages without any of the joints, which are reported only if ``joint_names`` is None.
 
     Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
     """
@@ -145,6 +145,7 @@ class _SeriesTable:
         self._parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
         self._recorded_names: set[str] = set()
         self._left_out: Counter[str] = Counter()
+        self._given = joint_names is not None
 
     def add(self, received: int, data: bytes) -> None:
         """Add a message that arrived at ``received`` (ns)."""
@@ -178,7 +179,11 @@ class _SeriesTable:
                 self._left_out["name a joint twice"] += len(rows)
             elif 0 < len(missing) < len(joint_names):
                 self._left_out[f"lack {', '.join(missing)}"] += len(rows)
-            elif not missing and joint_names:
+            elif missing:
+                if not self._given:
+                    others = ", ".join(names) or "without names"
+                    self._left_out[f"have other joints ({others}) than {', '.join(joint_names)}"] += len(rows)
+            elif joint_names:
                 columns = [names.index(name) for name in joint_names]
                 table = layout.table([self._block[row][1] for row in rows])
                 used[rows] = True

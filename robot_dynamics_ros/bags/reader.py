@@ -195,19 +195,25 @@ class BagReader:
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Yield the messages of these topics (default: all), in order of arrival; missing topics have none.
 
-        Messages of equal time are in the order in which they were written. The bag is not read into memory. Raises
-        BagError if a compressed message is damaged, or reading stops and the rest cannot be recovered.
+        Messages of equal time are in the order in which they were written. The bag is not read into memory. Damaged
+        compressed messages are left out; a BagWarning at the end reports their number. Raises BagError if reading stops
+        and the rest cannot be recovered.
         """
         chosen = set(self.topics if topics is None else topics)
         parts = [(storage.start_time, partial(storage.messages, chosen)) for storage in self._storages]
+        damaged, first = 0, ""
         for message in in_order_of_arrival(parts):
             if message.data.startswith(ZSTD):
                 try:
                     message = message._replace(data=unpacked(message.data))
                 except (zstd.ZstdError, ValueError) as error:
-                    reason = f"{message.topic}: a message cannot be unpacked ({error})"
-                    raise self._error(reason, "copy the bag again") from None
+                    damaged += 1
+                    first = first or f"{message.topic}: {error}"
+                    continue
             yield message
+        if damaged:
+            text = f"{self.path}: {damaged} messages cannot be unpacked and are left out, the first on {first}"
+            warnings.warn(BagWarning(f"{text}. Cure: copy it again, or use the rest"), stacklevel=1)
 
     def _open(self) -> None:
         try:

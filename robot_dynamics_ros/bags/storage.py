@@ -128,7 +128,7 @@ class BagWriter:
 
     The same messages give the same bytes. The file is named bag.mcap. ``path`` is the folder of the bag, which must not
     exist yet. ``topics`` maps topic names to message types, such as ``sensor_msgs/msg/JointState``, ``qos`` topic names
-    to the QoS profiles of their publishers; default: reliable, volatile, depth 10.
+    to the QoS profiles of their publishers; default: reliable, volatile, depth 10. The attribute ``path`` is as given.
 
     Raises BagError if the folder exists or cannot be created, a type is unknown, or the disk is full.
     """
@@ -136,7 +136,7 @@ class BagWriter:
     def __init__(
         self, path: str | Path, topics: Mapping[str, str], qos: Mapping[str, Sequence[Qos]] | None = None
     ) -> None:
-        self._path = path
+        self.path = path
         self._unsaved = 0
         types = message_types()
         for topic, kind in topics.items():
@@ -197,7 +197,7 @@ class BagWriter:
             with suppress(OSError):
                 self._writer.abort()
             raise BagError(
-                f"{self._path}: cannot write: {error.strerror}. Up to {self._unsaved} messages are lost; earlier "
+                f"{self.path}: cannot write: {error.strerror}. Up to {self._unsaved} messages are lost; earlier "
                 "messages can be read. Cure: free disk space, then record to a new bag"
             ) from None
 

@@ -118,7 +118,8 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--common",
         action="store_true",
-        help="compare only topics and messages that both bags have, as needed for live recordings; count the others",
+        help="for live recordings: compare only topics and messages that both bags have, without /diagnostics; the "
+        "others are counted",
     )
     add_rename(parser)
     add_output(parser, "--junit", metavar="FILE", help="write JUnit XML: a test case for each topic")
@@ -172,7 +173,7 @@ def run_report(arguments: argparse.Namespace) -> None:
     from robot_dynamics_ros.report import read_recording, write_report  # slow to load: not for record and play
 
     check_output(arguments, arguments.output)
-    topic = joint_state_topic(arguments.bag, arguments.topic)
+    topic = joint_state_topic(arguments.bag, arguments.topic, report=True)
     model, reason = None, ""
     try:
         model = load_robot(arguments, arguments.bag)
@@ -235,7 +236,10 @@ def run_view(arguments: argparse.Namespace) -> None:
     else:
         model = _common_model(arguments, source)
         recordings = [
-            (label, read_motion(bag, joint_state_topic(bag, arguments.topic), model, dict(arguments.rename)))
+            (
+                label,
+                read_motion(bag, joint_state_topic(bag, arguments.topic, report=True), model, dict(arguments.rename)),
+            )
             for label, bag in zip(bag_labels(arguments.bags), arguments.bags, strict=True)
         ]
         viewer, update = bag_view(model, source.text, folder, recordings, address)

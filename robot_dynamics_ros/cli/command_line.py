@@ -9,6 +9,7 @@ import argparse
 import math
 import os
 import shutil
+import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -197,17 +198,18 @@ def plant_step_size(rate: float) -> float:
 
 
 def read_series(bag: Path, arguments: argparse.Namespace) -> JointSeries:
-    """Return the joint states of a bag that --topic and --rename select.
+    """Return the joint states of a bag that --topic and --rename select, and report a choice between topics.
 
     Raises BagError if the bag cannot be read, has no or several such topics, or no message that names joints.
     """
-    topic = joint_state_topic(bag, arguments.topic)
+    topic = joint_state_topic(bag, arguments.topic, report=True)
     return read_joint_states(bag, [topic], rename=dict(arguments.rename))[topic]
 
 
-def joint_state_topic(bag: Path, topic: str | None) -> str:
+def joint_state_topic(bag: Path, topic: str | None, *, report: bool = False) -> str:
     """Return ``topic`` if not None, else the bag's only topic of type JointState, or the only one named joint_states.
 
+    With ``report`` a choice between several topics is printed to stderr, with the others.
     Raises BagError if the bag cannot be read, or neither is the only one.
     """
     if topic is not None:
@@ -217,6 +219,9 @@ def joint_state_topic(bag: Path, topic: str | None) -> str:
     usual = [name for name in topics if name.rsplit("/", 1)[-1] == "joint_states"]
     for choice in (topics, usual):
         if len(choice) == 1:
+            if report and len(topics) > 1:
+                others = ", ".join(name for name in topics if name != choice[0])
+                print(f"note: {bag}: joint states from {choice[0]}; --topic can choose {others}", file=sys.stderr)
             return choice[0]
     if not topics:
         raise BagError(f"{bag}: no topic of type {JOINT_STATE}. Cure: record joint_states")

@@ -44,6 +44,7 @@ from robot_dynamics_ros.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.identification.hints import hints
 from robot_dynamics_ros.identification.least_squares import torque_is_determined
 from robot_dynamics_ros.identification.motion import (
+    ROUNDING,
     RecordedMotion,
     Smoothing,
     TorqueAnalysis,
@@ -258,12 +259,11 @@ def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespac
 
 def _torque_table(model: RobotModel, analysis: TorqueAnalysis, effort: str) -> str:
     """Return a table with a row for each joint: RMS of effort, terms and error, mean error, explained variance."""
-    columns = [root_mean_square(values) for values in _parts(analysis)]
+    columns = [*(root_mean_square(values) for values in _parts(analysis)), analysis.bias]
     rows = []
-    for j, name in enumerate(model.joint_names):
+    for name, *numbers, explained in zip(model.joint_names, *columns, analysis.explained_in_words, strict=True):
         unit = "N" if name in model.prismatic_joints else "Nm"
-        explained = "-" if np.isnan(analysis.explained[j]) else f"{100 * analysis.explained[j]:.2f} %"
-        rows.append([name, unit, *(f"{column[j]:.3f}" for column in (*columns, analysis.bias)), explained])
+        rows.append([name, unit, *(f"{number:.3f}" for number in numbers), explained])
     return table(["RMS of", "", effort, *_PARTS[1:-1], "error", "bias", "explained"], rows)
 
 
@@ -471,7 +471,7 @@ def _holdout_table(before: TorqueAnalysis, after: TorqueAnalysis, used: NDArray[
             rows.append([name, *["-"] * 5])
             continue
         size, old, new = (float(np.sqrt(np.mean(values[used[:, j], j] ** 2))) for values in efforts)
-        shares = [f"{100 * error / size:.1f} %" if size > 0.0 else "-" for error in (old, new)]
+        shares = [f"{100 * error / size:.1f} %" if size > ROUNDING else "-" for error in (old, new)]
         rows.append([name, f"{size:.3f}", f"{old:.3f}", shares[0], f"{new:.3f}", shares[1]])
         worse, count = worse + [name] * (new >= old), count + 1
     lines = [table(["RMS of", "measured", "error before", "", "now", ""], rows)]

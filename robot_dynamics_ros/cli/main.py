@@ -8,12 +8,13 @@ import signal
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.background import exit_process, wait_explained
-from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean, printable
 
 COMMANDS = {
     "demo": ("demo", "compare control laws on a simulated arm", "--robot panda"),
@@ -48,6 +49,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         argcomplete.autocomplete(command_parser(_command(os.environ["COMP_LINE"].split())))
     line = sys.argv[1:] if argv is None else argv
+    with redirect_stdout(cast(TextIO, _Terminal(sys.stdout))), redirect_stderr(cast(TextIO, _Terminal(sys.stderr))):
+        return _run(line)
+
+
+class _Terminal:
+    """Text stream that writes ``printable`` text to another stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(printable(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _run(line: Sequence[str]) -> int:
     with wait_explained("importing libraries: some seconds at the first start after an installation"):
         parser = command_parser(_command(line))
     if not line:

@@ -135,8 +135,9 @@ class _CrossValidation:
         return float(np.einsum("kp,kpq,kq->", values, self._normal[:, used[:, np.newaxis], used], values))
 
     def describe(self, names: Sequence[str], before: float) -> list[str] | None:
-        """Return the hints for a set of causes, fitted together; None if one is implausible.
+        """Return the hints for a set of causes, fitted together; None if one is implausible or none explains anything.
 
+        The hints end before the first one that explains nothing.
         ``before`` is the cost without correction and causes.
         """
         columns = self._indices(names)
@@ -160,6 +161,8 @@ class _CrossValidation:
             else:
                 order.append(min(set(names) - set(order), key=lambda name: self.cost([*order, name])))
                 hint, cost = described[order[-1]], self.cost(order)
+            if cost >= before:
+                return texts or None
             texts.append(f"{hint} (it explains {100 * (1.0 - cost / before):.0f} % of the {error})")
             before, error = cost, "remaining squared error"
         return texts

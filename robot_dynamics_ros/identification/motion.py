@@ -32,6 +32,9 @@ _RESTART = 1_000_000_000  # ns; a larger step backwards is a clock that was rese
 _PAUSE = 60_000_000_000  # ns that replace such a step
 _STANDSTILL = 1e-3  # rad or m that a joint at rest may move
 
+ROUNDING = 1e-9
+"""Effort (Nm or N) below which a measured effort or its variation counts as zero."""
+
 
 @dataclass(frozen=True)
 class Smoothing:
@@ -279,10 +282,19 @@ class TorqueAnalysis:
     def explained(self) -> Array:
         """Share (n,) of the measured variance that the model explains: 1 - var(residual) / var(tau), at most 1.
 
-        NaN if the measured torque of a joint is constant.
+        NaN if the measured torque of a joint is constant within rounding.
         """
         measured, left = self.motion.tau.var(axis=0), self.residual.var(axis=0)
-        return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=measured > 0.0))
+        varies = np.sqrt(measured) > ROUNDING * (1.0 + root_mean_square(self.motion.tau))
+        return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=varies))
+
+    @property
+    def explained_in_words(self) -> list[str]:
+        """Texts (n,) for ``explained``: "-" for NaN, "not explained" below 0, else a percentage."""
+        return [
+            "-" if math.isnan(share) else "not explained" if share < 0.0 else f"{100 * share:.2f} %"
+            for share in self.explained.tolist()
+        ]
 
 
 def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:

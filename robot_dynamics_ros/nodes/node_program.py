@@ -30,7 +30,7 @@ from rclpy.timer import Timer
 
 from robot_dynamics_ros.background import END_TIMEOUT, end_after, exit_process
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import RobotDynamicsError, printable
 from robot_dynamics_ros.parameters import EXECUTOR
 from robot_dynamics_ros.parameters.file import file_parameters, misspelt
 from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, Values, When, WholeNumber
@@ -161,7 +161,7 @@ class BoundedLog:
             self._kinds[note.kind] = begin, lines, left_out + 1
             return
         self._kinds[note.kind] = begin, lines + 1, 0
-        text = f"{note.text} ({left_out} similar messages omitted)" if left_out else note.text
+        text = printable(f"{note.text} ({left_out} similar messages omitted)" if left_out else note.text)
         if note.level == OK:  # rclpy allows one level only for each line of code
             self._logger.info(text)
         elif note.level == WARN:

@@ -12,7 +12,7 @@ from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dynamics_ros.bags import BagReader
-from robot_dynamics_ros.errors import BagError, BagWarning
+from robot_dynamics_ros.errors import BagError, BagWarning, printable
 from robot_dynamics_ros.nodes.conversions import message_class
 from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
@@ -50,7 +50,7 @@ class PlayerNode(NodeProgram):
             warnings.simplefilter("always", BagWarning)
             self._bag = BagReader(INPUT.read(self.values))
         for warning in caught:
-            self.get_logger().warning(str(warning.message))
+            self.get_logger().warning(printable(str(warning.message)))
         self._outlets = self._make_publishers(list(TOPICS.read(self.values)))
         self._connected: list[tuple[int, int]] = []
         self._since = time.monotonic()
@@ -70,7 +70,7 @@ class PlayerNode(NodeProgram):
             except BagError as error:
                 if topics:
                     raise
-                self.get_logger().warning(f"{topic} is not played: {error}")
+                self.get_logger().warning(printable(f"{topic} is not played: {error}"))
                 continue
             qos = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
             if topic in self._bag.latched:

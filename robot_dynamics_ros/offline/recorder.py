@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,7 +91,8 @@ class SessionRecorder:
 
     ``commands`` is the full name of the topic of the commands. Log lines contain the time in seconds since the stamp of
     the first answered state, as in a report of the new bag. It is the last state's stamp plus the time since its
-    arrival. Notes that the node throttles are logged once. ``count`` is the number of commands written.
+    arrival. Notes that the node throttles are logged once. ``count`` is the number of commands written. As a context
+    manager it closes the bag, and removes a bag without any command: that of a refused run.
     """
 
     def __init__(self, writer: BagWriter, commands: str, session: ControllerSession) -> None:
@@ -105,6 +107,14 @@ class SessionRecorder:
         self._logged: set[str] = set()
         self._start: int | None = None
         self._state_stamp = self._state_arrival = 0
+
+    def __enter__(self) -> SessionRecorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+        if not self.count:
+            shutil.rmtree(self._writer.path)
 
     def outcome(self, states: int) -> Replay:
         """Return the summary of all that was written; ``states`` is the number of states that the caller has read."""

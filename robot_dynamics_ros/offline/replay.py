@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from robot_dynamics_ros.bags.diagnostics import read_statuses
 from robot_dynamics_ros.bags.reader import BagReader, find_topic, require_topic
 from robot_dynamics_ros.bags.storage import (
     BOOL,
@@ -26,15 +27,18 @@ from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.feedback import UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.messages.inputs import INPUTS, TARGETS, InputReader
 from robot_dynamics_ros.messages.joint_state import JointStateReader, renaming, stamp_of
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.offline.recorder import COMMANDS, DIAGNOSTICS, NodeTimers, Replay, SessionRecorder, time_of
 from robot_dynamics_ros.progress import progress
+
+_LATE = (Cause.STATE_STALE, Cause.CLOCK_JUMPED_AHEAD)  # faults by times of arrival
 
 _logger = logging.getLogger(__name__)
 
@@ -64,12 +68,13 @@ def replay(
 ) -> Replay:
     """Run the node's controller on a recording, and write its commands to a new MCAP bag.
 
-    Time is that of the recording: stamps of joint_states, and times of arrival for timeouts. Commands and changes of
-    mode (/diagnostics) have the time of arrival of the message that caused them, so that the same input gives the same
-    bytes. The commands equal those of the live node bit for bit if ``update_rate`` is 0, the recording begins before
-    the controller starts, and trajectories arrive before their stamps. If the recording contains the live node's
-    commands, only the states from the first to the last that they answer are replayed, because recorders start and stop
-    topics at different times; the controller then starts by holding the position that the first command holds.
+    Time is that of the recording: stamps of joint_states, and for timeouts their times of arrival, without the delays
+    that only the recorder had (``arrival_times``). Commands and changes of mode (/diagnostics) have the time of arrival
+    of the message that caused them, so that the same input gives the same bytes. The commands equal those of the live
+    node bit for bit if ``update_rate`` is 0, the recording begins before the controller starts, and trajectories arrive
+    before their stamps. If the recording contains the live node's commands, only the states from the first to the last
+    that they answer are replayed, because recorders start and stop topics at different times; the controller then
+    starts by holding the position that the first command holds.
 
     Parameters
     ----------
@@ -93,7 +98,7 @@ def replay(
     BagError
         If the bag cannot be read, nothing is commanded, or the output cannot be written.
     RobotDynamicsError
-        If the activation check fails. Messages written before an error remain.
+        If the activation check fails. Messages written before an error remain; if no command was computed, no bag.
     """
     given = dict(topics or {})
     unknown = sorted(set(given) - {*INPUTS, "command_states"})
@@ -123,30 +128,33 @@ def replay(
         configuration_topic = f"{commands.rpartition('/')[0]}/{CONFIGURATION_TOPIC}"
         if configuration is not None:
             written[configuration_topic] = TEXT
-        writer = stack.enter_context(BagWriter(output, written, {configuration_topic: [LATCHED]}))
-        renamed = renaming(rename or {})
+        arrivals, answered = _read_times(reader, joint_states, commands)
+        played = range(answered[0], answered[-1] + 1) if answered else range(len(arrivals))
         session = ControllerSession(model, settings)
+        writer = BagWriter(output, written, {configuration_topic: [LATCHED]})
+        recorder = stack.enter_context(SessionRecorder(writer, commands, session))
+        renamed = renaming(rename or {})
         inputs = InputReader(session, joint_states, renamed)
-        recorder = SessionRecorder(writer, commands, session)
         timers = NodeTimers(session, settings)
-        answered = _answered_states(reader, joint_states, commands)
         command_reader = JointStateReader(model.joint_names, commands, renamed)
         session.activate(activation_check, _held_position(reader, commands, command_reader) if answered else None)
-        states, index = 0, -1
+        states, index = 0, 0
         for message in progress(reader.messages(names), "replay", reader.count(names)):
-            for at, result in timers.until(message.received):
-                recorder.write(at, result)
+            at = arrivals[index] if index < len(arrivals) else message.received
+            if message.topic != joint_states:
+                at = min(at, message.received or at)
+            for then, result in timers.until(at):
+                recorder.write(then, result)
             if message.topic == joint_states:
-                index += 1
-                if answered and index >= answered.stop:
+                if index == played.stop:
                     break
-                if index < answered.start:
+                index += 1
+                if index <= played.start:
                     continue
                 if states == 0 and configuration is not None:
-                    writer.write(configuration_topic, message.received, text_message(configuration.text()))
+                    writer.write(configuration_topic, at, text_message(configuration.text()))
                 states += 1
-            result = inputs.receive(names[message.topic], message.data, time_of(message.received))
-            recorder.write(message.received, result)
+            recorder.write(at, inputs.receive(names[message.topic], message.data, time_of(at)))
         if not recorder.count:
             assert session.controller is not None
             reason = session.controller.feedback.trouble.partition(". Cure: ")[0]
@@ -154,15 +162,52 @@ def replay(
         return recorder.outcome(states)
 
 
-def _answered_states(reader: BagReader, joint_states: str, commands: str) -> range:
-    """Return the indices from the first to the last state that a recorded command answers; empty if there is none."""
-    if commands not in reader.topics:
-        return range(0)
+def _read_times(reader: BagReader, joint_states: str, commands: str) -> tuple[list[int], list[int]]:
+    """Return the ``arrival_times`` of all joint states, and the indices of those that a recorded command answers."""
     stamps = {joint_states: array("q"), commands: array("q")}
-    for message in reader.messages(stamps):
-        stamps[message.topic].append(stamp_of(message.data) or 0)
-    answered = np.flatnonzero(np.isin(stamps[joint_states], stamps[commands])).tolist()
-    return range(answered[0], answered[-1] + 1) if answered else range(0)
+    received, reported = array("q"), array("q")
+    diagnostics = [topic for topic, kind in reader.topics.items() if kind == DIAGNOSTIC_ARRAY]
+    for message in reader.messages([*stamps, *diagnostics]):
+        if message.topic in stamps:
+            stamps[message.topic].append(stamp_of(message.data) or 0)
+            if message.topic == joint_states:
+                received.append(message.received)
+        elif any(status.before and status.cause in _LATE for status in read_statuses(message) or ()):
+            reported.append(message.received)
+    states = np.array(stamps[joint_states])
+    answered = np.flatnonzero(np.isin(states, stamps[commands]))
+    chosen = answered if len(answered) else np.arange(len(states))
+    return arrival_times(np.array(received), states, chosen, np.array(reported)).tolist(), answered.tolist()
+
+
+def arrival_times(received: IntArray, stamps: IntArray, answered: IntArray, reported: IntArray) -> IntArray:
+    """Return the times of arrival (m,) of m states at the controller; all times are in ns.
+
+    The recorder received them at ``received`` (m,), possibly later than the controller did: an answered state counts as
+    received when its stamp plus the least delay so far, of arrival by stamp, has come, others not later than the next
+    answered one. Delays that the controller itself has reported are kept. States received at 0, before the first
+    /clock, count as received with the first one after.
+
+    Parameters
+    ----------
+    received, stamps
+        Times of arrival at the recorder, in order, and header.stamp (m,).
+    answered
+        Indices (k,) of the states that a command answers, or of all.
+    reported
+        Times of arrival (j,) at the recorder of reports of the controller that states were late.
+    """
+    if not len(received):
+        return received
+    received = np.maximum(received, received[np.argmax(received > 0)])
+    arrivals = received.copy()
+    # A clock that jumps back or stands still starts anew, as do the states around a report.
+    jumps = np.flatnonzero(np.diff(stamps[answered]) <= 0) + 1
+    late = np.searchsorted(received[answered], reported)
+    starts = np.unique(np.concatenate([jumps, *(np.maximum(late - k, 0) for k in range(3))]))
+    for part in np.split(answered, starts):
+        arrivals[part] = stamps[part] + np.minimum.accumulate(received[part] - stamps[part])
+    return np.minimum.accumulate(arrivals[::-1])[::-1]
 
 
 def _held_position(reader: BagReader, commands: str, command_reader: JointStateReader) -> Array | None:

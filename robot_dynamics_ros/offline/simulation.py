@@ -93,12 +93,13 @@ def simulate_to_bag(
     RobotDynamicsError
         If the controller rejects the trajectory or its activation, or the simulation of the arm fails.
     BagError
-        If the bag cannot be written. Messages written before an error remain.
+        If the bag cannot be written. Messages written before an error remain, if they have a command.
     """
     warm_up_controller(model, settings)
-    with BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}) as writer:
-        session = ControllerSession(model, settings)
-        inputs, recorder = InputReader(session), SessionRecorder(writer, COMMANDS, session)
+    session = ControllerSession(model, settings)
+    writer = BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]})
+    with SessionRecorder(writer, COMMANDS, session) as recorder:
+        inputs = InputReader(session)
         session.activate(activation_check)
         timers = NodeTimers(session, settings)
         states, efforts = JointStateWriter(arm.joint_names), EffortWriter(len(arm.joint_names))

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.bags.diagnostics import Event
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.report.recording import Event, Recording, TrackingErrors, column, largest
+from robot_dynamics_ros.report.recording import Recording, TrackingErrors, column, largest
 
 Figure = dict[str, Any]
 _Row = tuple[str, list[Figure]]  # title, traces

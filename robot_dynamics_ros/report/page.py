@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics_ros import __version__
+from robot_dynamics_ros.bags.diagnostics import Event
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -20,7 +21,6 @@ from robot_dynamics_ros.report.figures import Figure
 from robot_dynamics_ros.report.recording import (
     CRITERION,
     Answers,
-    Event,
     Recording,
     TrackingErrors,
     answers,
@@ -348,9 +348,9 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
             cells[4] = _number(rms(analysis.motion.tau[:, j]))  # filtered as the residual is
-            allowed, explained = float(allowed_residuals(recording, analysis)[j]), float(analysis.explained[j])
+            allowed, explained = float(allowed_residuals(recording, analysis)[j]), analysis.explained_in_words[j]
             cells += [_number(float(analysis.rms[j])), _number(allowed), _number(float(analysis.bias[j]), 3)]
-            cells.append(f"{100 * explained:.2f} %" if math.isfinite(explained) else _NONE)
+            cells.append(_NONE if explained == "-" else explained)
         else:
             cells += [_NONE] * 4
         rows.append(cells)

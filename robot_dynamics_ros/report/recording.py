@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.bags import JointSeries, read_joint_states
+from robot_dynamics_ros.bags.diagnostics import Event, read_statuses
 from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE, Message, message_types
+from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.identification.motion import Smoothing, TorqueAnalysis, analyse_torque, recorded_motion
@@ -23,31 +23,9 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.progress import progress
 
-_LEVELS = ("OK", "WARN", "ERROR", "STALE")
 _COMMANDS = "command_states"
 CRITERION = "RMS error at most 1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
 _COUNTED_TIME = 1e15  # ns: clocks below 11 days since 1970 count from a start, as simulated ones do
-
-
-@dataclass(frozen=True)
-class Event:
-    """A diagnostic status of one sender.
-
-    ``received`` is the time of arrival (ns since 1970, or on a simulated clock), ``level`` OK, WARN, ERROR or STALE.
-    Mode, before (the previous mode), cause, joint and value are empty where the sender does not report them. ``fault``
-    is True if the sender's level changes to ERROR here, except by deactivation.
-    """
-
-    received: int
-    sender: str
-    level: str
-    message: str
-    mode: str = ""
-    before: str = ""
-    cause: str = ""
-    joint: str = ""
-    value: str = ""
-    fault: bool = False
 
 
 @dataclass(frozen=True)
@@ -307,7 +285,7 @@ def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
             counts[message.topic] = count + 1, first, message.received
             if message.kind != DIAGNOSTIC_ARRAY:
                 continue
-            statuses = _statuses(message)
+            statuses = read_statuses(message)
             unreadable += statuses is None
             for event in statuses or ():
                 if event.mode:
@@ -329,27 +307,6 @@ def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
         unreadable,
     )
     return topics, diagnostics
-
-
-def _statuses(message: Message) -> list[Event] | None:
-    """Return the statuses of a diagnostic_msgs/DiagnosticArray; None if the message cannot be decoded."""
-    try:
-        array: Any = message_types().deserialize_cdr(message.data, DIAGNOSTIC_ARRAY)
-    except Exception:  # broken bytes raise errors of many types
-        return None
-    return [_event(message.received, status) for status in array.status]
-
-
-def _event(received: int, status: Any) -> Event:
-    values = {pair.key: pair.value for pair in status.values}
-    level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-    return Event(
-        received,
-        status.name,
-        _LEVELS[level] if 0 <= level < len(_LEVELS) else str(level),
-        status.message,
-        *(values.get(key, "") for key in ("mode", "previous mode", "cause", "joint", "value")),
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.alignment import align, paired
-from robot_dynamics_ros.bags.comparison import Comparison, assert_bags_match, compare_bags, write_junit
+from robot_dynamics_ros.bags.comparison import Comparison, assert_bags_match, compare_bags, topic_table, write_junit
 from robot_dynamics_ros.bags.differences import FieldComparison, FieldDifference, TopicDifference, difference
 from robot_dynamics_ros.bags.storage import Message
 from robot_dynamics_ros.errors import BagError
@@ -222,6 +222,16 @@ def test_long_arrays_are_one_field(tmp_path: Path) -> None:
     assert found["data[1]"].only_b == 1
 
 
+def test_images_differ_in_elements(tmp_path: Path) -> None:
+    """The table has the numbers of the first byte that differs."""
+    kind, data = "sensor_msgs/msg/Image", np.arange(64, dtype=np.uint8)
+    images = [serialized(kind, header(START), 8, 8, "mono8", 0, 8, np.where(data < k, data, 7)) for k in (64, 60)]
+    topic = compare(tmp_path, images[:1], images[1:], kind=kind)
+    (image,) = [field for field in topic.fields if not field.matches]
+    assert (image.count, image.beyond, image.largest_at.element, image.a, image.b) == (64, 4, 60, 60, 7)
+    assert topic_table(topic).endswith("A 60, B 7")
+
+
 def test_trajectories_are_compared_joint_by_joint(tmp_path: Path) -> None:
     a = [trajectory(("a", "b"), [[0, 0], [1, 10], [2, 20]])]
     b = [trajectory(("b", "a"), [[0, 0], [10, 1], [19, 2]])]
@@ -250,8 +260,8 @@ def test_invalid_messages_are_compared_as_bytes(tmp_path: Path) -> None:
     assert compare(tmp_path, [truncated], [truncated]).matches
     topic = compare(tmp_path / "2", [truncated], [truncated[:-1] + b"x"])
     assert [field.name for field in topic.fields if not field.matches] == ["bytes"]
-    with pytest.raises(BagError, match="a: /x: message 0"):
-        compare(tmp_path / "3", [truncated[:6]], [truncated])
+    without_stamp = compare(tmp_path / "3", [truncated[:6]], [truncated])
+    assert (without_stamp.only_a, without_stamp.only_b) == (1, 1)
 
 
 def one_of_each(path: Path, topics: dict[str, str]) -> Path:
@@ -273,6 +283,26 @@ def test_common_topics_are_compared(tmp_path: Path) -> None:
     assert [topic.topic for topic in compare_bags(a, b, ["z", "/y", "/z"]).topics] == ["/z", "/y"]
 
 
+@pytest.mark.parametrize("common", [False, True])
+def test_a_changed_type_is_a_difference_and_other_topics_are_compared(common: bool, tmp_path: Path) -> None:
+    a, b = (one_of_each(tmp_path / kind[-5:], {"/x": kind, "/y": JOINT_STATE}) for kind in (JOINT_STATE, ARRAY))
+    found = compare_bags(a, b, common=common)
+    assert [topic.topic for topic in found.topics] == ["/y"] and found.topics[0].matches
+    assert found.alone == ("/x",) and not found.matches and f"its type is {JOINT_STATE}" in str(found)
+
+
+def test_diagnostics_of_a_live_recording_are_not_compared(tmp_path: Path) -> None:
+    kind = "diagnostic_msgs/msg/DiagnosticArray"
+    for k, name in enumerate("ab"):
+        with BagWriter(tmp_path / name, {"/diagnostics": kind, "/y": JOINT_STATE}) as writer:
+            writer.write("/diagnostics", START, serialized(kind, header(START + k), []))
+            writer.write("/y", START, state(START, [1, 2]))
+    assert_bags_match(tmp_path / "a", tmp_path / "b", common=True)
+    for options in ({}, {"common": True, "topics": ["/diagnostics"]}):
+        with pytest.raises(AssertionError, match="/diagnostics"):
+            assert_bags_match(tmp_path / "a", tmp_path / "b", **options)
+
+
 def test_errors_name_bags_and_topics(tmp_path: Path) -> None:
     x, y, other = (
         one_of_each(tmp_path / name, kinds)
@@ -281,7 +311,7 @@ def test_errors_name_bags_and_topics(tmp_path: Path) -> None:
     empty = record(tmp_path / "empty", [])
     for a, b, topics, culprit in (
         (x, y, None, f"{x}, {y}"),
-        (x, other, None, rf"{other}: /x .*{x}"),
+        (x, other, None, f"{x}, {other}: /x .*{JOINT_STATE}.*{ARRAY}"),
         (x, y, ["/x"], f"{y}: .*/x.* /y"),
         (x, tmp_path / "missing", None, "missing"),
         (empty, empty, None, "/x"),

@@ -84,7 +84,7 @@ def test_joints_are_chosen_by_name(tmp_path: Path) -> None:
     arm = {k: joint_state(START + k, ("a", "b"), [k, -k]) for k in range(0, 2000, 2)}
     gripper = {k: joint_state(START + k, ("f",), [k]) for k in range(1, 2000, 2)}
     path = bag(tmp_path, *((arm | gripper)[k] for k in range(2000)))
-    for names, first, factors in ((None, 0, [1, -1]), (["b", "a"], 0, [-1, 1]), (["f"], 1, [1])):
+    for names, first, factors in ((["a", "b"], 0, [1, -1]), (["b", "a"], 0, [-1, 1]), (["f"], 1, [1])):
         series = read(path, joint_names=names)
         np.testing.assert_array_equal(series.stamps - START, np.arange(first, 2000, 2))
         np.testing.assert_array_equal(series.position, np.outer(np.arange(first, 2000, 2), factors))
@@ -103,8 +103,9 @@ TRUNCATED = [WHOLE[:k] for k in range(1, len(WHOLE))]
         ([*TRUNCATED, b"\xff" * 100, b"\0\1\0\0" + b"\xff" * 100], f"{len(TRUNCATED) + 2} .*JointState"),
         ([joint_state(START, position=[1, 2, 3])], "1 .*position"),
         ([joint_state(START, ("a", "a"))], "1 "),
+        ([joint_state(START, ("c", "d"))] * 799, r"799 .*\bc, d\b.*\ba, b\b"),
     ],
-    ids=["missing joint", "truncated", "excess values", "duplicate joint"],
+    ids=["missing joint", "truncated", "excess values", "duplicate joint", "other joints"],
 )
 def test_unusable_messages_are_counted(bad: list[bytes], reason: str, tmp_path: Path) -> None:
     with pytest.warns(BagWarning, match=rf"/joint_states: {reason}.*\b2 .*Cure: ") as reported:
@@ -112,8 +113,9 @@ def test_unusable_messages_are_counted(bad: list[bytes], reason: str, tmp_path: 
     assert len(reported) == 1
     np.testing.assert_array_equal(series.effort, [[5, 6], [5, 6]])
     (tmp_path / "alone").mkdir()
-    with pytest.raises(BagError, match=rf"/joint_states: .*{reason}"):
-        read(bag(tmp_path / "alone", *bad), joint_names=["a", "b"])
+    if not reason.startswith("799"):
+        with pytest.raises(BagError, match=rf"/joint_states: .*{reason}"):
+            read(bag(tmp_path / "alone", *bad), joint_names=["a", "b"])
 
 
 def test_either_byte_order(tmp_path: Path) -> None:

@@ -165,8 +165,13 @@ def test_a_damaged_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
-def test_a_truncated_compressed_message(plugin: StoragePlugin, tmp_path: Path) -> None:
-    written = [message._replace(data=zstd.compress(message.data)[:-5]) for message in some_messages(3)]
-    folder = record(tmp_path / "bag", written, plugin)
-    with BagReader(folder) as reader, pytest.raises(BagError, match=f"{folder}: {written[0].topic}: "):
-        list(reader.messages())
+def test_damaged_compressed_messages(plugin: StoragePlugin, tmp_path: Path) -> None:
+    """One is truncated, one has an altered byte; the others are read."""
+    written = some_messages(30)
+    packed = [zstd.compress(message.data) for message in written]
+    packed[4], packed[9] = packed[4][:-5], packed[9][:5] + bytes(1) + packed[9][6:]
+    messages = [message._replace(data=data) for message, data in zip(written, packed, strict=True)]
+    folder = record(tmp_path / "bag", messages, plugin)
+    with BagReader(folder) as reader, pytest.warns(BagWarning, match=f"{folder}: 2 .*{written[4].topic}: ") as caught:
+        assert list(reader.messages()) == [message for k, message in enumerate(written) if k not in (4, 9)]
+    assert len(caught) == 1

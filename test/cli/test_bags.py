@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.bags import BagReader, BagWriter
+from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
 from robot_dynamics_ros.resources import find_resource
@@ -37,6 +38,15 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     reported = capsys.readouterr()
     assert str(tmp_path / "c") in reported.err and not reported.out
     assert run("compare", a, write(tmp_path / "y", 1.0, topic="/y")) == 2
+
+
+def test_names_cannot_control_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "/x\x1b[2J\x9b2J\x07"
+    a, b = write(tmp_path / "a", 1.0, topic=name), write(tmp_path / "b", 2.0, topic=name)
+    assert (main(["compare", a, b]), main(["compare", a, write(tmp_path / "c", 1.0)])) == (1, 2)
+    reported = capsys.readouterr()
+    for printed in (reported.out, reported.err):
+        assert r"/x\x1b[2J\x9b2J\x07" in printed and not set(printed) & set("\x1b\x9b\x07")
 
 
 @pytest.mark.parametrize("topics", [["--topics=/x", "--topics=/y"], ["--topics", "/x", "/y", "--"]])
@@ -134,9 +144,11 @@ def test_torque_of_the_installed_recording(tmp_path: Path, capsys: pytest.Captur
     assert f"Worst is {worst[0]}: " in page
 
 
-def test_joint_states_are_read_from_the_topic_that_is_named(tmp_path: Path) -> None:
-    """The default of two topics is the one named joint_states."""
+def test_joint_states_are_read_from_the_topic_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The default of two topics is the one named joint_states; a note names it and the other."""
     bag, output = record(tmp_path / "bag", cycles=20), str(tmp_path / "out.html")
     assert f"the stamps on {STATES}, " in page_of(str(bag), "-o", output)
+    (note,) = [line for line in capsys.readouterr().err.splitlines() if STATES in line]
+    assert COMMANDS in note
     page = page_of(str(bag), "-o", output, "--overwrite", "--topic", COMMANDS)
     assert f"the stamps on {COMMANDS}, " in page and JOINT_STATE in page

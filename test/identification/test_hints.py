@@ -140,6 +140,25 @@ def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
     assert any(hint.startswith("the measured effort of panda_joint4 has the wrong sign") for hint in texts)
 
 
+@pytest.mark.parametrize("seed", [22, 25, 49])
+def test_every_hint_explains_something(seed: int) -> None:
+    """Several mistakes at once: payload, gravity, offsets, signs, order and units."""
+    scara, rng = RobotModel.shipped("scara"), np.random.default_rng(seed)
+    truth = scara.with_payload(scara.link_names[-1], rng.uniform(0, 3), rng.uniform(-0.2, 0.2, 3), 1e-3 * np.eye(3))
+    motion = exciting_motion(truth.without_gravity() if rng.random() < 0.5 else truth, seed, 0.03, 400)
+    tau = motion.tau
+    if rng.random() < 0.5:
+        tau = tau + rng.normal(size=scara.n) * tau.std(axis=0)
+    if rng.random() < 0.5:
+        tau = tau * rng.choice([-1, 1, 1], scara.n)
+    if rng.random() < 0.4:
+        tau = tau[:, rng.permutation(scara.n)]
+    if rng.random() < 0.3:
+        tau = tau * rng.uniform(0.2, 6)
+    found = reported(scara, with_effort(motion, tau))
+    assert found and not [hint for hint in found if "explains -" in hint]
+
+
 def test_joint_without_measured_effort_is_ignored(load_robot: LoadRobot) -> None:
     """The driver of joint 7 reports 0, as that of a gripper; the friction of the other joints is reported."""
     panda, bare = load_robot("panda", "panda"), load_robot("panda")

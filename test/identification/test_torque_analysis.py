@@ -56,7 +56,11 @@ def test_statistics_of_residual() -> None:
     np.testing.assert_allclose(analysis.rms, np.sqrt(4.0 + 4.5), rtol=1e-9)
     np.testing.assert_allclose(analysis.explained, 1.0 - 4.5 / analysis.motion.tau.var(axis=0), rtol=1e-9)
     constant = dataclasses.replace(motion, tau=np.broadcast_to([1.0, 2.0], motion.tau.shape))
-    assert np.isnan(analyse_torque(model, constant).explained).all(), "no variance to explain"
+    rounded = dataclasses.replace(constant, tau=constant.tau * (1.0 + 1e-15 * wave))
+    for unvaried in (constant, rounded):
+        assert analyse_torque(model, unvaried).explained_in_words == ["-", "-"], "no variance to explain"
+    wrong = analyse_torque(model, dataclasses.replace(motion, tau=-motion.tau))
+    assert wrong.explained_in_words == ["not explained"] * 2
 
 
 def test_other_joints_are_refused() -> None:

@@ -43,6 +43,7 @@ SPEED, STOP, PANEL = f"{NODE}/speed_scaling_factor", f"{NODE}/emergency_stop", "
 KINDS = {
     STATES: JOINT_STATE,
     COMMANDS: JOINT_STATE,
+    DIAGNOSTICS: "diagnostic_msgs/msg/DiagnosticArray",
     TRAJECTORIES: "trajectory_msgs/msg/JointTrajectory",
     PAYLOAD: "geometry_msgs/msg/InertiaStamped",
     SPEED: FLOAT,
@@ -78,9 +79,13 @@ class Outcome:
         return [data[:16] + data[26:] for _, data in self.commands]
 
     @property
-    def faults(self) -> list[dict[str, str]]:
+    def reports(self) -> list[bytes]:
         with BagReader(self.bag) as reader:
-            messages = [TYPES.deserialize_cdr(m.data, m.kind) for m in reader.messages([DIAGNOSTICS])]
+            return [message.data for message in reader.messages([DIAGNOSTICS])]
+
+    @property
+    def faults(self) -> list[dict[str, str]]:
+        messages = [TYPES.deserialize_cdr(data, KINDS[DIAGNOSTICS]) for data in self.reports]
         return [{pair.key: pair.value for pair in message.status[0].values} for message in messages]
 
 
@@ -288,6 +293,41 @@ def test_gaps_and_stamps_that_jump_back_are_faults(run: Run) -> None:
     assert back.faults[0]["cause"] == "clock_jumped_back" and back.result.commands == 200
 
 
+def delayed(messages: list[Recorded], begin: int, end: int) -> list[Recorded]:
+    """Return the messages as received by a recorder that does not run from ``begin`` to ``end`` (ns)."""
+    return [(topic, end if begin <= at < end else at, data) for topic, at, data in messages]
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_delays_of_the_recorder_are_no_faults(answered: bool, run: Run) -> None:
+    """It stops for 0.14 and 0.12 s during a motion; then the driver pauses, which is a fault."""
+    live = run([*states(300), MOVE], torque_rate_limit=[100.0])
+    recording = [*states(300), MOVE, *((COMMANDS, at + DELAY, data) for at, data in live.commands if answered)]
+    late = delayed(delayed(recording, stamp(110), stamp(180)), stamp(200), stamp(260))
+    replayed = run([*late, state(400)], torque_rate_limit=[100.0])
+    assert replayed.unnumbered[:300] == live.unnumbered
+    assert [change["cause"] for change in replayed.faults] == ["state_stale"]
+
+
+def test_a_delay_that_the_controller_has_reported_is_a_fault(run: Run) -> None:
+    """The black box of a controller whose states came late, with its own times and /diagnostics."""
+    report = run([state(k) for k in (*range(100), *range(200, 300))]).reports[0]
+    late = delayed([*states(300), *(commanded(k, *motion(0)) for k in range(300))], stamp(100), stamp(160))
+    assert run(late).result.transitions == ()
+    (fault, _) = run([*late, (DIAGNOSTICS, stamp(155), report)]).faults
+    assert fault["cause"] == "state_stale" and float(fault["value"]) == pytest.approx(0.1, abs=0.021)
+
+
+def test_messages_received_before_the_first_clock(run: Run) -> None:
+    """With simulated time a recorder receives them at 0."""
+    recording = [*states(200), MOVE]
+    whole = run(recording)
+    early = run([(topic, at if at > stamp(20) else 0, data) for topic, at, data in recording])
+    assert early.result.transitions == () and early.unnumbered == whole.unnumbered
+    times = [received for received, _ in early.commands]
+    assert times == sorted(times) and times[0] == stamp(20) + DELAY
+
+
 @pytest.mark.parametrize("joint", ["joint2", ""], ids=["NaN", "truncated"])
 def test_an_invalid_state_is_a_fault_and_the_replay_continues(joint: str, run: Run) -> None:
     broken = states(300)
@@ -336,7 +376,7 @@ def test_unrelated_topics_and_the_recording_do_not_change(tmp_path: Path, model:
     assert {file: file.read_bytes() for file in bag.iterdir()} == before
 
 
-def test_efforts_that_contradict_the_model_prevent_activation(run: Run) -> None:
+def test_efforts_that_contradict_the_model_prevent_activation(run: Run, tmp_path: Path) -> None:
     """Measured efforts have the wrong sign at rest."""
     q = np.array([0.3, 0.4])
     wrong = (
@@ -346,6 +386,7 @@ def test_efforts_that_contradict_the_model_prevent_activation(run: Run) -> None:
     )
     with pytest.raises(RobotDynamicsError, match="joint1"):
         run([wrong])
+    assert not [*tmp_path.rglob("out/bag")], "a refused replay leaves no bag"
     assert run([wrong], {"activation_check": False}).result.commands == 1
 
 
