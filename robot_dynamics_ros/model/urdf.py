@@ -21,6 +21,7 @@ from urdf_parser_py.urdf import URDF
 from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import Inertial, check_inertia, symmetric, unit_vector
+from robot_dynamics_ros.model.inertia_errors import explain_inertia
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -259,11 +260,11 @@ def parse_urdf(text: str | bytes, source: str, *, strict: bool = False) -> Descr
     _refuse_duplicates(robot.joints, "joint", source)
     if not robot.links:
         raise RobotModelError(f"{source}: robot {robot.name!r} has no link. Cure: add at least one <link>")
-    links = {link.name: _inertial(link, source) for link in robot.links}
+    links = {link.name: _inertial(link, root_element, source) for link in robot.links}
     joints = [_joint(joint, links, source) for joint in robot.joints]
     _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
-    _warn(links, ordered, source, strict)
+    _warn(links, ordered, root_element, source, strict)
     return Description(source, robot.name, root, links, tuple(ordered))
 
 
@@ -302,7 +303,7 @@ def _origin(element: Any) -> tuple[Array, Array]:
     return rotation_from_rpy(*(origin.rpy or (0.0, 0.0, 0.0))), np.array(origin.xyz or (0.0, 0.0, 0.0))
 
 
-def _inertial(link: Any, source: str) -> Inertial:
+def _inertial(link: Any, root: ElementTree.Element, source: str) -> Inertial:
     if link.inertial is None:
         return Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
     where = f'{source}: link "{link.name}" <inertial>'
@@ -316,6 +317,7 @@ def _inertial(link: Any, source: str) -> Inertial:
         inertia = symmetric(i.ixx, i.ixy, i.ixz, i.iyy, i.iyz, i.izz)
     error = check_inertia(inertia)
     if error is not None and error.startswith("negative"):
+        error += explain_inertia(root, link.name)
         raise RobotModelError(f"{where}: inertia has a {error}. Cure: correct the inertia (kg m^2)")
     return Inertial(mass, com, rotation @ inertia @ rotation.T)
 
@@ -464,7 +466,9 @@ def _warn_of_missing_values(root: ElementTree.Element, source: str) -> None:
             )
 
 
-def _warn(links: dict[str, Inertial], joints: list[Joint], source: str, strict: bool) -> None:
+def _warn(
+    links: dict[str, Inertial], joints: list[Joint], root: ElementTree.Element, source: str, strict: bool
+) -> None:
     movable = [joint for joint in joints if joint.kind in MOVABLE]
     unlimited = [j.name for j in movable if j.kind != "continuous" and not math.isfinite(j.upper)]
     weak = [j.name for j in movable if not (math.isfinite(j.effort) and math.isfinite(j.velocity))]
@@ -482,7 +486,8 @@ def _warn(links: dict[str, Inertial], joints: list[Joint], source: str, strict: 
     for joint in joints:
         error = check_inertia(links[joint.child].inertia)
         if error is not None:
-            message = f'{source}: link "{joint.child}" <inertial>: {error}: no body can have this inertia'
+            error += f": no body can have this inertia{explain_inertia(root, joint.child)}"
+            message = f'{source}: link "{joint.child}" <inertial>: {error}'
             if strict:
                 raise RobotModelError(f"{message}. Cure: correct it, or load with strict=False")
             cure = "Cure: correct it, or define the link in a dynamics file"
