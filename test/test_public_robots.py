@@ -221,7 +221,7 @@ def test_is_refused_with_the_reason(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOADING)
 def test_implausible_links(name: str) -> None:
-    """No link of a robot in use is called implausible without need."""
+    """Links of robots that work with their URDF are not called implausible."""
     text = ROBOTS[name].read_bytes()
     messages = implausible_links(reduce_urdf(text, name), parse_urdf(text, name).links)
     assert [message.split('"')[1] for message in messages] == IMPLAUSIBLE.get(name, [])
