@@ -119,6 +119,12 @@ def test_package_xml_and_setup_agree(manifest: Package, setup: dict[str, Any]) -
     assert setup["urls"] == {url.type: url.url for url in manifest.urls}
 
 
+def test_dir_lists_the_public_names() -> None:
+    package = importlib.import_module(PACKAGE)
+    assert dir(package) == sorted(package.__all__)
+    assert all(hasattr(package, name) for name in dir(package))
+
+
 def test_every_module_and_resource_is_installed(setup: dict[str, Any]) -> None:
     assert {".".join(path.parent.relative_to(ROOT).parts) for path in SOURCES} == set(setup["packages"])
     for kind in ("urdf", "config", "launch", "rviz", "recordings"):

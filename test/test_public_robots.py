@@ -14,7 +14,9 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.model.inertia_errors import implausible_links
+from robot_dynamics_ros.model.urdf import parse_urdf
 from robot_dynamics_ros.model.urdf_document import UrdfDocument
 from robot_dynamics_ros.resources import robot_names, robot_urdf
 from support.comparing import assert_close
@@ -50,6 +52,16 @@ UNKNOWN = {
 
 #: Robots with joints that move nothing with mass, so that their acceleration is undefined.
 MASSLESS = {"romeo_description/urdf/romeo": ["LHand", "RHand"]}
+
+#: Links with mass properties that do not fit their size: torsos of 0.1 kg with the inertia of kilograms, and cylinders
+#: whose radius is ten times that of the wrist.
+IMPLAUSIBLE = dict.fromkeys(
+    ["icub_description/robots/icub", "icub_description/robots/icub_reduced"], ["torso_1", "torso_2"]
+)
+IMPLAUSIBLE |= {
+    f"ur_description/urdf/ur5_{name}": ["wrist_2_link", "wrist_3_link"]
+    for name in ("gripper", "joint_limited_robot", "robot")
+}
 
 
 def _find() -> dict[str, Path]:
@@ -243,3 +255,20 @@ def _parameters(model: RobotModel, peer: Peer) -> tuple[Array, Array, Array]:
 def test_is_refused_with_the_reason(name: str) -> None:
     with pytest.raises(RobotModelError, match=f"^{re.escape(str(ROBOTS[name]))}.*{REFUSED[name]}"):
         RobotModel.from_urdf_file(ROBOTS[name])
+
+
+@pytest.mark.parametrize("name", LOADING)
+def test_implausible_links(name: str) -> None:
+    """Links of robots that work with their URDF are not called implausible."""
+    text = ROBOTS[name].read_bytes()
+    description = parse_urdf(text, name)
+    messages = implausible_links(description.robot, description.links)
+    assert [message.split('"')[1] for message in messages] == IMPLAUSIBLE.get(name, [])
+
+
+def test_decimal_point_of_a_public_robot() -> None:
+    """The elbow's mirror image on the left has izz 0.00211065, and the shoulder's 0.00664434."""
+    with pytest.warns(RobotModelWarning) as warned:
+        parse_urdf(ROBOTS["romeo_description/urdf/romeo_small"].read_bytes(), "romeo")
+    text = " ".join(str(warning.message) for warning in warned)
+    assert "izz, 0.00664209 instead" in text and "izz, 0.00211493 instead" in text

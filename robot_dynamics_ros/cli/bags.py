@@ -24,7 +24,14 @@ from robot_dynamics_ros.cli.command_line import (
     joint_state_topic,
 )
 from robot_dynamics_ros.cli.processes import become_node, require_ros
-from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, add_robot, load_robot, named_robot
+from robot_dynamics_ros.cli.robot_source import (
+    RobotSource,
+    add_named_robot,
+    add_robot,
+    load_robot,
+    named_robot,
+    recorded_joints,
+)
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.launching import SUFFIX
 from robot_dynamics_ros.model import RobotModel
@@ -259,8 +266,8 @@ def _common_model(arguments: argparse.Namespace, source: RobotSource) -> RobotMo
         source = replace(source, dynamics=None, dynamics_text=recorded[1].dynamics_file)
     model = load_robot(arguments, first, source)
     for bag in others:
-        joints = load_robot(arguments, bag, source).joint_names
-        if joints != model.joint_names:
+        joints = recorded_joints(arguments, bag, source)
+        if tuple(joints) != model.joint_names:
             raise RobotDynamicsError(
                 f"{bag}: its joints are {', '.join(joints)}, those of {first} are {', '.join(model.joint_names)}. "
                 "Cure: show these bags one at a time"

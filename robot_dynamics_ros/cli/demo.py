@@ -17,6 +17,7 @@ from robot_dynamics_ros.cli.processes import require_ros
 from robot_dynamics_ros.cli.simulate import PICTURE, bags_in, check_folder, compare_laws, print_comparison
 from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking
 from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.launching import SUFFIX
 from robot_dynamics_ros.resources import robot_names
 
 _DEFAULT_LAWS = ("pd", "pd_gravity", "computed_torque")
@@ -82,7 +83,7 @@ def run_demo(arguments: argparse.Namespace) -> None:
 
         require_viewer()
     laws = list(dict.fromkeys(arguments.law))
-    folder: Path = arguments.output or _OUTPUT / Path(arguments.robot).stem
+    folder: Path = arguments.output or _OUTPUT / _name(arguments.robot)
     if arguments.live:
         folder /= "live"
     if arguments.output is not None and os.path.lexists(folder):
@@ -100,6 +101,11 @@ def run_demo(arguments: argparse.Namespace) -> None:
 
         shown = dict.fromkeys((laws[0], laws[-1]))
         show_bags(experiment.model, Path(experiment.source.name), [(law, bags[law]) for law in shown])
+
+
+def _name(robot: str) -> str:
+    """Return the name of a robot, or that of its file without .urdf, .xacro or both."""
+    return Path(robot).name.removesuffix(SUFFIX).removesuffix(".urdf")
 
 
 def _compare_live(experiment: Experiment, bags: dict[str, Path], picture: Path) -> None:

@@ -22,6 +22,7 @@ from robot_dynamics_ros.kernels import layout
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.model.inertia_errors import implausible_links
 from robot_dynamics_ros.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.model.urdf import Description, parse_urdf
 
@@ -150,6 +151,9 @@ def _collect(
         "condition": _or_none(_condition(matrix)),
     }
     notes = [message.removeprefix("URDF: ").partition(". Cure: ")[::2] for message in messages]
+    published = {name: link for name, link in description.links.items() if name not in dynamics.links}
+    for message in implausible_links(description.robot, published):
+        notes.append((message, "correct mass (kg), position (m) and inertia (kg m^2, about the centre of mass)"))
     if frictionless:
         every = len(frictionless) == len(friction)
         notes.append(

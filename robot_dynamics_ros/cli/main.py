@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from importlib import import_module
 from typing import Any, NoReturn, TextIO, cast
 
@@ -67,7 +68,7 @@ class _Terminal:
 
 
 def _run(line: Sequence[str]) -> int:
-    with wait_explained("importing libraries: some seconds at the first start after an installation"):
+    with wait_explained("importing libraries: some seconds on a busy machine"):
         parser = command_parser(_command(line))
     if not line:
         parser.print_help()
@@ -77,7 +78,8 @@ def _run(line: Sequence[str]) -> int:
             f"unknown command {line[0]!r}. Cure: give one of {', '.join(COMMANDS)}{did_you_mean(line[0], COMMANDS)}"
         )
     arguments = parser.parse_args(line)
-    warnings.formatwarning = lambda message, *_: f"warning: {message}\n"  # without file and line
+    _print_warning.cache_clear()
+    warnings.showwarning = lambda message, *_, **__: _print_warning(str(message))
     # SIGTERM raises KeyboardInterrupt too, so that child processes are ended.
     for number in (signal.SIGINT, signal.SIGTERM):  # background jobs of shells start with SIGINT ignored
         signal.signal(number, signal.default_int_handler)
@@ -95,13 +97,48 @@ def _run(line: Sequence[str]) -> int:
         exit_process(128 + signal.SIGPIPE)
 
 
+@cache
+def _print_warning(text: str) -> None:
+    """Print a warning without file and line; once, though a command may read a file several times."""
+    print(f"warning: {text}", file=sys.stderr)
+
+
 class _Parser(argparse.ArgumentParser):
     """Parser whose errors have a cure: options with several values take the positional arguments that follow them."""
 
+    def __init__(self, **keywords: Any) -> None:
+        self._arguments: list[argparse.Action] = []
+        self._words: list[str] = []
+        super().__init__(**keywords)
+
+    def add_argument(self, *names: Any, **keywords: Any) -> argparse.Action:
+        """Add an argument, as the base class does, and note it."""
+        self._arguments.append(super().add_argument(*names, **keywords))
+        return self._arguments[-1]
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse words, as the base class does, and note them."""
+        self._words = list(args or ())
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
+        """Print usage and ``message`` with a cure, and exit with code 2."""
         if "Cure: " not in message:
-            message += f". Cure: write positional arguments before options; see {self.prog} --help"
+            message += f". Cure: {self._misplaced(message) or 'correct it'}; see {self.prog} --help"
         super().error(message)
+
+    def _misplaced(self, message: str) -> str:
+        """Return the cure if an option with several values may have taken a positional argument, else an empty text."""
+        lists = ["/".join(action.option_strings) for action in self._arguments if action.nargs == "+"]
+        errors = [f"argument {option}:" for option in lists if option]
+        first = next((k for k, word in enumerate(self._words) if word.startswith("-")), len(self._words))
+        positional = [action for action in self._arguments if not action.option_strings]
+        behind = [
+            str(action.metavar) for k, action in enumerate(positional) if k >= first or action.nargs in ("*", "+")
+        ]
+        if behind and message.startswith((*errors, "the following arguments are required")):
+            return f"write {' and '.join(behind)} before the options"
+        return ""
 
 
 def command_parser(chosen: str) -> argparse.ArgumentParser:

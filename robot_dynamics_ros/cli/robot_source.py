@@ -332,6 +332,22 @@ def _fitting_rename(names: Sequence[str], joints: Sequence[str]) -> str:
     return "OLD=NEW"
 
 
+def recorded_joints(arguments: argparse.Namespace, bag: Path, source: RobotSource) -> list[str]:
+    """Return the joints of the robot ``source`` that the bag's joint states contain, after --rename.
+
+    Raises RobotDynamicsError if the robot is invalid or none of its joints is recorded, and if the bag cannot be read.
+    """
+    names = read_joint_names(bag, joint_state_topic(bag, arguments.topic), dict(arguments.rename))
+    joints = source.joint_names()
+    recorded = [name for name in joints if name in names]
+    if not recorded:
+        raise RobotDynamicsError(
+            f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(names)}. "
+            f"Cure: give --rename {_fitting_rename(names, joints)}, or another --robot"
+        )
+    return recorded
+
+
 def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | None = None) -> RobotModel:
     """Return the model of those joints of a robot that the bag's joint states contain, after --rename.
 
@@ -340,15 +356,8 @@ def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | N
     RobotDynamicsError if there is no robot, it is invalid, or none of its joints is recorded, and if the bag cannot be
     read.
     """
-    names = read_joint_names(bag, joint_state_topic(bag, arguments.topic), dict(arguments.rename))
     source = source or recorded_robot(arguments, bag)
-    joints = source.joint_names()
-    recorded = [name for name in joints if name in names]
-    if not recorded:
-        raise RobotDynamicsError(
-            f"{source.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(names)}. "
-            f"Cure: give --rename {_fitting_rename(names, joints)}, or another --robot"
-        )
+    recorded = recorded_joints(arguments, bag, source)
     if arguments.robot is None:
         print(f"note: robot: {source}", file=sys.stderr)
     gravity = arguments.gravity or source.gravity or None

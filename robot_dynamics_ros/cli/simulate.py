@@ -19,9 +19,11 @@ from robot_dynamics_ros.cli.robot_source import add_named_robot, same_robot
 from robot_dynamics_ros.cli.tracking import (
     Tracking,
     error_units,
+    joint_groups,
     plot_tracking,
     read_tracking,
     require_plotter,
+    root_mean_square,
     tracking_table,
 )
 from robot_dynamics_ros.control.laws import LAWS
@@ -168,14 +170,19 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
 def print_comparison(runs: list[Tracking], units: list[str]) -> None:
     """Print the table of tracking errors of one or more runs, and a line for each run after the first.
 
-    The line has the ratio of the first run's RMS error to that of the run. ``units`` are those of the joints' errors,
-    "mrad" or "mm".
+    The line has the ratio of the first run's RMS error to that of the run, apart for revolute and prismatic joints.
+    ``units`` are those of the joints' errors, "mrad" or "mm".
     """
     print(tracking_table(runs, units))
     first = runs[0]
     for run in runs[1:]:
-        if run.total_rms > 0.0:
-            print(f"{run.law} tracks {first.total_rms / run.total_rms:.1f} times better than {first.law}")
+        ratios = []
+        for joints, columns in joint_groups(units).items():
+            before, after = (root_mean_square(tracking.error[:, columns]) for tracking in (first, run))
+            if after > 0.0:
+                ratios.append(f"{'' if joints == 'all' else f'{joints} joints '}{before / after:.1f} times")
+        if ratios:
+            print(f"{run.law} tracks {' and '.join(ratios)} better than {first.law}")
 
 
 def make_folder(folder: Path) -> None:

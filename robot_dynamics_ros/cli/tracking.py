@@ -57,11 +57,6 @@ class Tracking:
         """Largest absolute error of each joint (n,), rad or m."""
         return np.asarray(np.abs(self.error).max(axis=0))
 
-    @property
-    def total_rms(self) -> float:
-        """Root mean square error over time and joints; rad and m are not distinguished."""
-        return float(np.sqrt(np.mean(self.error**2)))
-
 
 def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
     """Read a motion from a bag: ``duration`` (s) from the cycle in which the desired position first changes.
@@ -99,23 +94,37 @@ def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:
     return ["mm" if name in model.prismatic_joints else "mrad" for name in joint_names]
 
 
+def joint_groups(units: Sequence[str]) -> dict[str, list[int]]:
+    """Return the joints of each of the ``units``, whose errors can be added: "revolute", "prismatic", or only "all"."""
+    kinds = ["prismatic" if unit == "mm" else "revolute" for unit in units]
+    if len(set(kinds)) == 1:
+        return {"all": list(range(len(units)))}
+    return {kind: [j for j, other in enumerate(kinds) if other == kind] for kind in ("revolute", "prismatic")}
+
+
+def root_mean_square(values: Array) -> float:
+    """Return the root mean square of all ``values``."""
+    return float(np.sqrt(np.mean(values**2)))
+
+
 def tracking_table(runs: list[Tracking], units: list[str]) -> str:
     """Return a text table with a column for each run: RMS and largest error of each joint, then of error and effort.
 
-    All ``runs`` must have the same joints, at least one.
+    Revolute and prismatic joints are summarised apart. All ``runs`` must have the same joints, at least one.
     """
-    mixed = len(set(units)) > 1
-    error_unit = "mixed" if mixed else units[0]
-    effort_unit = "mixed" if mixed else "Nm" if units[0] == "mrad" else "N"
     rows = [("tracking error: RMS / largest", "", [run.law for run in runs])]
     for j, (name, unit) in enumerate(zip(runs[0].joint_names, units, strict=True)):
         rows.append((name, unit, [f"{1e3 * run.rms[j]:.3f} / {1e3 * run.worst[j]:.3f}" for run in runs]))
-    rows += [
-        ("error, RMS of all joints", error_unit, [f"{1e3 * run.total_rms:.3f}" for run in runs]),
-        ("effort, RMS of all joints", effort_unit, [f"{np.sqrt(np.mean(run.effort**2)):.2f}" for run in runs]),
-        ("effort, largest", effort_unit, [f"{np.abs(run.effort).max():.1f}" for run in runs]),
-        ("cycles", "", [str(len(run.time)) for run in runs]),
-    ]
+    groups = joint_groups(units)
+    for joints, columns in groups.items():
+        rms = [root_mean_square(run.error[:, columns]) for run in runs]
+        rows.append((f"error, RMS of {joints} joints", units[columns[0]], [f"{1e3 * value:.3f}" for value in rms]))
+    for joints, columns in groups.items():
+        unit, efforts = "Nm" if units[columns[0]] == "mrad" else "N", [run.effort[:, columns] for run in runs]
+        rms = [root_mean_square(effort) for effort in efforts]
+        rows.append((f"effort, RMS of {joints} joints", unit, [f"{value:.2f}" for value in rms]))
+        rows.append(("effort, largest", unit, [f"{np.abs(effort).max():.1f}" for effort in efforts]))
+    rows.append(("cycles", "", [str(len(run.time)) for run in runs]))
     label_width = max(len(label) for label, _, _ in rows) + 2
     column = max(len(cell) for _, _, cells in rows for cell in cells) + 3
     lines = [

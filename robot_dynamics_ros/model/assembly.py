@@ -32,6 +32,7 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.couplings import Couplings
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
 from robot_dynamics_ros.model.inertia import InertiaSum, check_inertia
+from robot_dynamics_ros.model.inertia_errors import explain_inertia
 from robot_dynamics_ros.model.joint_limits import limit_rows
 from robot_dynamics_ros.model.model_data import (
     LinkFrame,
@@ -343,6 +344,7 @@ def _check_inertias(
         negative = error.startswith("negative")
         spoiled = None if body < 0 or not negative else check_inertia(sums[body].about_com())
         message = f'{description.source}: link "{name}" <inertial>: {error}: no body can have this inertia'
+        message += explain_inertia(description.robot, name)
         if strict or spoiled is not None:
             merged = "" if spoiled is None else ", nor can the moving body that has this link"
             cure = "correct it (kg m^2)" + (", or load with strict=False" if strict and spoiled is None else "")

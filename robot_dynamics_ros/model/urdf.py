@@ -76,6 +76,8 @@ class Description:
         Mass properties of all links by name, zero without <inertial>.
     joints
         All joints in depth-first order, children in document order.
+    robot
+        <robot> element with the links and joints that were read.
     """
 
     source: str
@@ -83,6 +85,7 @@ class Description:
     root: str
     links: dict[str, Inertial]
     joints: tuple[Joint, ...]
+    robot: Element
 
 
 def parse_urdf(text: str | bytes, source: str) -> Description:
@@ -111,7 +114,7 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
     _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
     _warn_of_missing_limits(ordered, source)
-    return Description(source, name, root, links, tuple(ordered))
+    return Description(source, name, root, links, tuple(ordered), robot)
 
 
 def _refuse_duplicates(elements: Iterable[Element], kind: str, source: str) -> None:

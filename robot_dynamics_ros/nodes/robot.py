@@ -28,7 +28,7 @@ _PERIOD = 0.1  # s
 
 
 def load_robot(
-    node: NodeProgram, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
+    node: RobotNode, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
 ) -> RobotModel:
     """Return the model of the URDF text ``description`` and log its warnings; RobotDynamicsError for invalid files.
 
@@ -42,16 +42,19 @@ def load_robot(
         model = RobotModel.from_urdf(
             description, dynamics=dynamics_file or None, gravity=gravity, joints=joints or None
         )
-    for warning in caught:
-        node.get_logger().warning(str(warning.message))
+    messages = [str(warning.message) for warning in caught]
     if model.loops and not closes_loops:
-        node.get_logger().warning(
+        messages.append(
             f'robot "{model.name}": this node ignores its {len(model.loops)} kinematic loops: torques are those of the '
             "tree with each loop cut. Cure: replace loops by couplings, which is possible for parallelograms; for "
             "other loops compute torques in Python with robot_dynamics_ros.formulations.constraints"
         )
-    if not model.friction_parameters.any():
-        node.get_logger().info(f'robot "{model.name}": neither URDF nor dynamics file names any joint friction')
+    for message in messages:
+        if node.is_new(message):
+            node.get_logger().warning(message)
+    frictionless = f'robot "{model.name}": neither URDF nor dynamics file names any joint friction'
+    if not model.friction_parameters.any() and node.is_new(frictionless):
+        node.get_logger().info(frictionless)
     return model
 
 
@@ -78,8 +81,8 @@ class WarmUp:
         """Raise StillCompilingError while ``run`` compiles kernels; numba cannot load others meanwhile."""
         if self._future is not None and not self._future.done():
             raise StillCompilingError(
-                f"still compiling the dynamics kernels, {time.monotonic() - self._start:.0f} s so far; the first start "
-                "takes up to a minute. Cure: try again when they are ready"
+                f"still compiling the dynamics kernels, {time.monotonic() - self._start:.0f} s so far, up to a minute "
+                "of a free processor. Cure: try again when they are ready"
             )
 
     def run(self, work: Callable[[], object]) -> None:
@@ -133,6 +136,7 @@ class RobotNode(NodeProgram):
         """
         super().__init__(name, parameters, **options)
         self._latched = ""
+        self._logged: set[str] = set()
         self.warm_up = WarmUp(self, self.start_when_possible)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.create_subscription(String, "robot_description", self._receive_description, latched)
@@ -140,6 +144,12 @@ class RobotNode(NodeProgram):
     def _receive_description(self, message: String) -> None:
         self._latched = message.data
         self.start_when_possible()
+
+    def is_new(self, message: str) -> bool:
+        """Return True at the first call with ``message``: after a compilation the robot is loaded again."""
+        new = message not in self._logged
+        self._logged.add(message)
+        return new
 
     def description(self) -> str:
         """Return the URDF last received on the topic, else that of the parameter; empty if there is none."""

@@ -63,7 +63,9 @@ def _tracking(recording: Recording, errors: TrackingErrors | None) -> Statement:
         return _unknown("tracking", "no positions were recorded. Cure: record a topic whose driver fills position")
     units = ["mm" if recording.sliding(name) else "mrad" for name in errors.joint_names]
     allowed, count = errors.allowed_rms, int(np.isfinite(sizes).sum())
-    j, k = int(np.nanargmax(sizes / allowed)), int(np.nanargmax(peaks))
+    j = int(np.nanargmax(sizes / allowed))
+    of_unit = [np.where([unit == one for one in units], peaks, np.nan) for unit in dict.fromkeys(units)]
+    peak = [int(np.nanargmax(values)) for values in of_unit if np.isfinite(values).any()]
     met = earlier = int((sizes <= allowed).sum())
     until = ""
     if len(before := errors.error[errors.time < min(recording.fault_times, default=-np.inf)]):
@@ -72,7 +74,8 @@ def _tracking(recording: Recording, errors: TrackingErrors | None) -> Statement:
     text = (
         f"{met} of {count} joints meet the criterion{until}. Worst is {errors.joint_names[j]}: RMS error "
         f"{1e3 * sizes[j]:.4g} {units[j]}, {1e3 * allowed[j]:.4g} {units[j]} allowed. Largest error: "
-        f"{1e3 * peaks[k]:.4g} {units[k]}, in {errors.joint_names[k]}. Criterion: {CRITERION}."
+        f"{', '.join(f'{1e3 * peaks[k]:.4g} {units[k]} in {errors.joint_names[k]}' for k in peak)}. "
+        f"Criterion: {CRITERION}."
     )
     limits = {name: 0.999 * recording.effort_limit(name) for name in errors.joint_names}
     efforts = {name: largest(column(recording.command, name, "effort")) for name in limits}

@@ -3,13 +3,18 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.bags.storage import JOINT_STATE
 from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.main import COMMANDS, main
+from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from support import arms
 from support.commands import parse
 from support.documents.shell_checks import FOR_EVER
 
@@ -99,6 +104,49 @@ def test_a_misspelt_command_is_answered_by_the_similar_one(capsys: pytest.Captur
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "culprit", "misplaced"),
+    [
+        ("simulate scara --law pid", "'pid'", ""),
+        ("simulate --law pd scara", "'scara'", "ROBOT|URDF"),
+        ("simulate --friction-scale 2 scara", "'scara'", "ROBOT|URDF"),
+        ("inspect --joints joint1 scara", "required", "ROBOT|URDF"),
+        ("compare a --topics t b", "required", "write B "),
+        ("view scara --rename a=b bag", "'bag'", "write BAG "),
+        ("view scara --port x", "'x'", ""),
+    ],
+)
+def test_usage_errors_have_the_right_cure(
+    line: str, culprit: str, misplaced: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Positional arguments belong before options only if a list may have taken them."""
+    with pytest.raises(SystemExit):
+        main(line.split())
+    error = capsys.readouterr().err.rpartition("error: ")[2]
+    assert culprit in error and "Cure: " in error and misplaced in error
+    assert bool(misplaced) == ("before the options" in error)
+
+
+def test_a_warning_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``torque`` opens the truncated recording several times, and loads the robot in between."""
+    rng, urdf = np.random.default_rng(0), tmp_path / "arm.urdf"
+    arm = arms.random_arm(rng, [0], ["continuous"])
+    urdf.write_text(arm.urdf.replace('effort="1000"', ""), encoding="utf-8")
+    states = JointStateWriter(arm.movable)
+    with BagWriter(tmp_path / "bag", {"/joint_states": JOINT_STATE}) as bag:
+        for k in range(20_000):
+            bag.write("/joint_states", k * 10**7, states.write(k * 10**7, *(rng.standard_normal((3, 1)))))
+    (whole,) = (tmp_path / "bag").glob("*.mcap")
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        main(["torque", str(cut), "--robot", str(urdf)])
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert len(lines) == len(set(lines)) and sum("truncated" in line for line in lines) == 1
+    assert sum("no effort" in line for line in lines) == 1
+
+
 def test_the_examples_of_the_help_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for command, (_, _, example) in COMMANDS.items():

@@ -1,11 +1,14 @@
 """Messages for /diagnostics."""
 
+import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
 from robot_dynamics_ros.nodes.computed_torque_node import ComputedTorqueNode
+from robot_dynamics_ros.nodes.robot import load_robot
+from robot_dynamics_ros.resources import robot_urdf
 
 
 def test_an_unconfigured_node_reports_the_reason(context: rclpy.Context) -> None:
@@ -30,3 +33,13 @@ def test_an_unconfigured_node_reports_the_reason(context: rclpy.Context) -> None
     assert last().message.startswith("unconfigured: URDF: ")
     executor.shutdown()
     node.destroy_node()
+
+
+def test_a_robot_that_is_loaded_again_is_logged_once(context: rclpy.Context, capfd: pytest.CaptureFixture[str]) -> None:
+    """As after a compilation; link 3 of the PUMA 560 violates the triangle inequality, and its URDF has no friction."""
+    node = ComputedTorqueNode(context=context, parameter_overrides=[Parameter("autostart", value=False)])
+    for _ in range(2):
+        load_robot(node, robot_urdf("puma560").read_text(encoding="utf-8"))
+    node.destroy_node()
+    lines = capfd.readouterr().err.splitlines()
+    assert [sum(part in line for line in lines) for part in ("link3", "friction")] == [1, 1]

@@ -66,6 +66,8 @@ def test_model_gives_units_limits_and_residual(tmp_path: Path) -> None:
     assert [float(a[9]) / float(a[4]), float(b[9]) / float(b[4])] == pytest.approx([0.1, 0.5], rel=2e-3), "8 and 500 N"
     found = tracking(recording, answers(recording))
     assert [row[1] for row in tracking_rows(recording, found)] == ["mrad", "mm"]
+    texts = " ".join(one.text for one in verdict(recording, answers(recording), found))
+    assert re.search(r"Largest error: [\d.]+ mrad in a, [\d.]+ mm in b\.", texts), "mrad and mm are not compared"
 
 
 def test_verdict(tmp_path: Path) -> None:
