@@ -37,7 +37,7 @@ _HEAVY = 3.0  # times the heaviest other link
 _LIGHTEST = 0.05  # kg, of a mass in g
 _LEVER = 0.3  # distance of the centre of mass over radius of gyration, above which the reference point matters
 _INACCURACY = 0.1  # of the largest moment, by which measured moments violate the triangle inequality
-_CLEARLY = 2.0  # ratio of spreads
+_CLEARLY = 4.0  # ratio of spreads
 _THIN = 1e-3  # ratio of moments; of thinner rods it does not matter
 _NEGLIGIBLE = 1e-15  # kg m^2
 
@@ -98,7 +98,7 @@ def explain_inertia(root: Element, name: str) -> str:
     """
     link = next(link for link in _links(root) if link.name == name)
     text = f" ({_extent(link)})" if link.gyration > link.bounds[1] else ""
-    for mistakes in (_row_by_row, _signs, _repeated, _decimal_point, _other_order):
+    for mistakes in (_row_by_row, _signs, _repeated, _other_order, _decimal_point):
         if found := list(mistakes(link)):
             return text + _explained(found)
     return text
