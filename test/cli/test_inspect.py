@@ -78,7 +78,7 @@ def test_actuators_couplings_and_missing_data(capsys: pytest.CaptureFixture[str]
     file = tmp_path / "arm.yaml"
     file.write_text(yaml.safe_dump(dynamics), encoding="utf-8")
     text = printed(capsys, urdf_of(tmp_path, arm), "--dynamics", file, "--equations")
-    assert "p1 coordinate - - - -" in text
+    assert "p1 coordinate -1 1 - -" in text and "p2 coordinate - - - -" in text
     assert "link1 joint1 2 0.2 0 0 0 0 0 0.02667 0 0.02667" in text
     assert "joint1 0.4 0.3 0.2" in text
     assert "rotors[0] link1 0.0001 0.25 50 p2" in text
