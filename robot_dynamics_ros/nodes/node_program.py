@@ -38,6 +38,7 @@ from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Pa
 _LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in this time
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SEND_TIMEOUT = 0.5  # s
+_COMMAND_TIMEOUT = 10.0  # s to publish a final command; long, as a busy machine shall publish it too
 _CHECK_PERIOD, _DELAY, _BACKLOG, _REPLACEMENT_TIME = 0.1, 0.2, 10, 10.0  # s, s, callbacks, s
 _DISCOVERY_TIME = 1.0  # s; a Fast DDS 3.2 participant may crash or hang if it ends while others discover it
 _WHEN: dict[When, str] = {
@@ -299,7 +300,7 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
             signal.signal(number, signal.SIG_IGN)  # until the process has ended, which takes the interpreter a while
         if node is not None:
             if rclpy.ok():
-                end_after(node.stop_timeout + END_TIMEOUT, failed=True)
+                end_after(node.stop_timeout + _COMMAND_TIMEOUT, failed=True)
                 node.stop()
                 end_after(0.0)
                 node.close()
