@@ -102,6 +102,7 @@ setup(
         "PyYAML>=5.4.1",
         "rosbags>=0.11.7",
         "tqdm>=4.57",
+        "urdf-parser-py>=0.0.4",
     ],
     extras_require={
         "ros": ROS,

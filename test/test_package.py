@@ -37,6 +37,7 @@ KEYS: dict[str, tuple[str | None, str | None]] = {
     "sympy": (None, "sympy"),  # `robot_dynamics inspect --equations` alone, which names pip
     "tqdm": ("python3-tqdm", "tqdm"),
     "trimesh": (None, "trimesh"),
+    "urdf_parser_py": ("urdfdom_py", "urdf-parser-py"),
     "viser": (None, "viser"),  # no rosdep key: `robot_dynamics view` names pip
     "xacro": (None, "xacro"),  # where it is installed: `robot_dynamics` names pip and apt
     "yaml": ("python3-yaml", "PyYAML"),

@@ -1,23 +1,31 @@
-"""Links, inertials and joints of a URDF; ``source`` is the name of its file, with which messages begin."""
+"""Links, inertials and joints of a URDF; ``source`` is the name of its file, with which messages begin.
+
+`UrdfDocument` checks and reduces the document, because urdf_parser_py knows version 1.0 only, fails on some visuals,
+transmissions and vendor tags, and accepts texts such as nan and 1_000 as numbers. urdf_parser_py reads the result, but
+for origins and for the limits that version 1.2 added.
+"""
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from xml.etree.ElementTree import Element
+from typing import Any
+from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
+from urdf_parser_py.urdf import URDF
 
 from robot_dynamics_ros.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.inertia import Inertial, symmetric, unit_vector
-from robot_dynamics_ros.model.urdf_document import UrdfDocument, numbers, placement
+from robot_dynamics_ros.model.urdf_document import UrdfDocument, placement
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_MAGNITUDES = ("effort", "velocity", "acceleration", "deceleration", "jerk")
+_EXTENDED = ("acceleration", "deceleration", "jerk")
 
 
 @dataclass(frozen=True)
@@ -106,15 +114,20 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
             )
     for kind in ("link", "joint"):
         _refuse_duplicates(robot.findall(kind), kind, source)
-    name = robot.get("name", "")
-    links = {link.get("name", ""): _inertial(link, source) for link in robot.iter("link")}
-    if not links:
-        raise RobotModelError(f"{source}: robot {name!r} has no link. Cure: add at least one <link>")
-    joints = [_joint(joint, links, source) for joint in robot.iter("joint")]
+    parsed = _parsed(robot, source)
+    if not parsed.links:
+        raise RobotModelError(f"{source}: robot {parsed.name!r} has no link. Cure: add at least one <link>")
+    links = {
+        link.name: _inertial(link, element, source)
+        for link, element in zip(parsed.links, robot.iter("link"), strict=True)
+    }
+    joints = [
+        _joint(joint, element, links, source) for joint, element in zip(parsed.joints, robot.iter("joint"), strict=True)
+    ]
     _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
     _warn_of_missing_limits(ordered, source)
-    return Description(source, name, root, links, tuple(ordered), robot)
+    return Description(source, parsed.name, root, links, tuple(ordered), robot)
 
 
 def _refuse_duplicates(elements: Iterable[Element], kind: str, source: str) -> None:
@@ -126,16 +139,44 @@ def _refuse_duplicates(elements: Iterable[Element], kind: str, source: str) -> N
         seen.add(name)
 
 
-def _inertial(link: Element, source: str) -> Inertial:
-    inertial = link.find("inertial")
+def _parsed(robot: Element, source: str) -> Any:
+    """Return the object of urdf_parser_py for a checked <robot> element, without the content of later versions."""
+    robot = copy.deepcopy(robot)
+    robot.attrib.pop("version", None)
+    for origin in robot.iter("origin"):
+        origin.attrib.clear()  # read by `placement`, quaternions included
+    for limit in robot.iter("limit"):
+        for key in _EXTENDED:
+            limit.attrib.pop(key, None)
+        if limit.get("lower") is None and limit.get("upper") is None:
+            limit.attrib.update(lower="-inf", upper="inf")
+        for key in ("effort", "velocity"):  # urdf_parser_py requires attributes that many files omit
+            limit.attrib.setdefault(key, "0")
+    for safety in robot.iter("safety_controller"):
+        safety.set("k_velocity", "0")  # required, and not used here
+    for inertia in robot.iter("inertia"):
+        for key in _INERTIA:
+            inertia.attrib.setdefault(key, "0")
+    try:
+        return URDF.from_xml_string(tostring(robot))
+    except Exception as error:  # the parser raises Exception, AssertionError, ParseError and errors of lxml
+        raise RobotModelError(
+            f"{source}: {' '.join(str(error).split())}. Cure: correct the URDF (see wiki.ros.org/urdf/XML)"
+        ) from error
+
+
+def _inertial(link: Any, element: Element, source: str) -> Inertial:
+    inertial = element.find("inertial")
     if inertial is None:
         return Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
-    where = f'{source}: link "{link.get("name")}" <inertial>'
-    mass = _number(inertial.find("mass"), "value")
+    where = f'{source}: link "{link.name}" <inertial>'
+    mass = link.inertial.mass
     if mass < 0.0:
         raise RobotModelError(f"{where}: mass {mass} is negative. Cure: set a mass of at least 0 kg")
     rotation, com = placement(inertial)
-    inertia = symmetric(*(_number(inertial.find("inertia"), key) for key in _INERTIA))
+    inertia = np.zeros((3, 3))
+    if link.inertial.inertia is not None:
+        inertia = symmetric(*(getattr(link.inertial.inertia, key) for key in _INERTIA))
     with np.errstate(over="ignore", invalid="ignore"):
         inertia = rotation @ inertia @ rotation.T
     if not np.isfinite(inertia).all():
@@ -143,36 +184,28 @@ def _inertial(link: Element, source: str) -> Inertial:
     return Inertial(mass, com, inertia)
 
 
-def _number(element: Element | None, name: str, default: float = 0.0) -> float:
-    value = None if element is None else element.get(name)
-    return default if value is None else float(value)
-
-
-def _joint(joint: Element, links: dict[str, Inertial], source: str) -> Joint:
-    name, kind = joint.get("name", ""), joint.get("type", "")
-    where = f'{source}: joint "{name}"'
-    parent, child = (joint.find(role).get("link", "") for role in ("parent", "child"))  # type: ignore[union-attr]
-    for role, link in (("parent", parent), ("child", child)):
+def _joint(joint: Any, element: Element, links: dict[str, Inertial], source: str) -> Joint:
+    where = f'{source}: joint "{joint.name}"'
+    for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
             raise RobotModelError(f"{where}: {role} link {link!r} does not exist. Cure: define it or correct the name")
-    axis, tag = np.array([1.0, 0.0, 0.0]), joint.find("axis")
-    if tag is not None:
-        axis = unit_vector(np.array(numbers(tag, "xyz", "")), f"{where}: axis")
-    damping, friction = (_number(joint.find("dynamics"), key) for key in ("damping", "friction"))
+    axis = unit_vector(np.array(joint.axis or (1.0, 0.0, 0.0)), f"{where}: axis")
+    damping = (joint.dynamics and joint.dynamics.damping) or 0.0
+    friction = (joint.dynamics and joint.dynamics.friction) or 0.0
     if damping < 0.0 or friction < 0.0:
         raise RobotModelError(f"{where} <dynamics>: damping or friction is negative. Cure: set values of at least 0")
-    rotation, position = placement(joint)
+    rotation, position = placement(element)
     lower, upper = _position_limits(joint, where)
-    follows = joint.find("mimic") if kind != "fixed" else None  # the <mimic> of a fixed joint has no effect
     mimic = None
-    if follows is not None:
-        mimic = Mimic(follows.get("joint", ""), _number(follows, "multiplier", 1.0), _number(follows, "offset"))
+    if joint.mimic is not None and joint.type != "fixed":  # the <mimic> of a fixed joint has no effect
+        multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
+        mimic = Mimic(joint.mimic.joint, 1.0 if multiplier is None else multiplier, offset or 0.0)
     soft_lower, soft_upper = _soft_limits(joint, lower, upper, where)
     return Joint(
-        name=name,
-        kind=kind,
-        parent=parent,
-        child=child,
+        name=joint.name,
+        kind=joint.type,
+        parent=joint.parent,
+        child=joint.child,
         rotation=rotation,
         position=position,
         axis=axis,
@@ -180,36 +213,39 @@ def _joint(joint: Element, links: dict[str, Inertial], source: str) -> Joint:
         upper=upper,
         soft_lower=soft_lower,
         soft_upper=soft_upper,
-        **{key: _magnitude_limit(joint, key, where) for key in _MAGNITUDES},
+        **_magnitude_limits(joint, element, where),
         damping=damping,
         friction=friction,
         mimic=mimic,
     )
 
 
-def _position_limits(joint: Element, where: str) -> tuple[float, float]:
-    limit = joint.find("limit")
-    if limit is None or joint.get("type") == "continuous" or not {"lower", "upper"} & set(limit.keys()):
+def _position_limits(joint: Any, where: str) -> tuple[float, float]:
+    if joint.limit is None or joint.type == "continuous":
         return -math.inf, math.inf
-    lower, upper = _number(limit, "lower"), _number(limit, "upper")
+    lower, upper = joint.limit.lower, joint.limit.upper
     if lower > upper or math.inf in (lower, -upper):
         raise RobotModelError(f"{where}: lower limit {lower} is above the upper {upper}. Cure: swap or correct them")
     return lower, upper
 
 
-def _magnitude_limit(joint: Element, key: str, where: str) -> float:
-    """Return a limit of a magnitude, infinite if it is absent or 0: a limit of 0 would forbid any motion."""
-    value = _number(joint.find("limit"), key) or math.inf
-    if value < 0.0:
-        raise RobotModelError(f"{where}: the {key} limit is negative. Cure: set its magnitude")
-    return value
+def _magnitude_limits(joint: Any, element: Element, where: str) -> dict[str, float]:
+    """Return limits of magnitudes, infinite where they are absent or 0: a limit of 0 would forbid any motion."""
+    limits = dict.fromkeys(("effort", "velocity", *_EXTENDED), 0.0)
+    for limit in element.iter("limit"):
+        limits |= {"effort": joint.limit.effort, "velocity": joint.limit.velocity}
+        limits |= {key: float(limit.get(key, "0")) for key in _EXTENDED}
+    for key, value in limits.items():
+        if value < 0.0:
+            raise RobotModelError(f"{where}: the {key} limit is negative. Cure: set its magnitude")
+    return {key: value or math.inf for key, value in limits.items()}
 
 
-def _soft_limits(joint: Element, lower: float, upper: float, where: str) -> tuple[float, float]:
+def _soft_limits(joint: Any, lower: float, upper: float, where: str) -> tuple[float, float]:
     """Return the limits of <safety_controller> if they are within the position limits; both 0 means none."""
-    safety = joint.find("safety_controller")
-    soft = _number(safety, "soft_lower_limit"), _number(safety, "soft_upper_limit")
-    if joint.get("type") not in ("revolute", "prismatic") or soft == (0.0, 0.0):
+    safety = joint.safety_controller
+    soft = (0.0, 0.0) if safety is None else (safety.soft_lower_limit, safety.soft_upper_limit)
+    if joint.type not in ("revolute", "prismatic") or soft == (0.0, 0.0):
         return lower, upper
     if lower <= soft[0] < soft[1] <= upper:
         return soft
@@ -289,7 +325,7 @@ def _warn_of_missing_values(root: Element, source: str) -> None:
         joint.get("name")
         for joint in root.iter("joint")
         for limit in joint.iter("limit")
-        if any(float(limit.get(key, "1")) == 0.0 for key in _MAGNITUDES[2:])
+        if any(float(limit.get(key, "1")) == 0.0 for key in _EXTENDED)
     ]
     incomplete = [
         link.get("name") for link in root.iter("link") for i in link.iter("inertia") if len(i.attrib) < len(_INERTIA)
@@ -301,7 +337,7 @@ def _warn_of_missing_values(root: Element, source: str) -> None:
             "lower and upper limit are equal: the joint cannot move",
             "correct <limit>, or make the joint fixed",
         ),
-        (zero, f"one of {', '.join(_MAGNITUDES[2:])} is 0: none is applied", "set it in <limit>, or remove it"),
+        (zero, f"one of {', '.join(_EXTENDED)} is 0: none is applied", "set it in <limit>, or remove it"),
         (incomplete, f"<inertia> lacks some of {' '.join(_INERTIA)}, which are 0", "complete <inertia>"),
     ):
         if names:
