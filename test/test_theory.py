@@ -66,7 +66,6 @@ def check_links(cell: str) -> None:
             assert names[0] in definitions(file) and reduce(getattr, names, module), text
 
 
-@pytest.mark.slow
 def test_named_tests_are_collected() -> None:
     """Pytest finds every test that the two pages name, with its parameters."""
     pages = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("theory.md", "errata.md"))
