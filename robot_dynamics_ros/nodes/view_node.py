@@ -86,7 +86,7 @@ class ViewNode(NodeProgram):
         self._viewer.close()
 
 
-main = partial(run, ViewNode)
+main = partial(run, ViewNode, ALL)
 
 if __name__ == "__main__":
     main()
