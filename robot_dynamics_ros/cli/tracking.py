@@ -58,6 +58,12 @@ class Tracking:
         return np.asarray(np.abs(self.error).max(axis=0))
 
     @property
+    def unmoved(self) -> list[str]:
+        """Names of the joints whose range of motion is less than 1 % of the desired one."""
+        still = np.ptp(self.actual, axis=0) < 0.01 * np.ptp(self.desired, axis=0)
+        return [name for name, rests in zip(self.joint_names, still, strict=True) if rests]
+
+    @property
     def total_rms(self) -> float:
         """Root mean square error over time and joints; rad and m are not distinguished."""
         return float(np.sqrt(np.mean(self.error**2)))
