@@ -1,7 +1,6 @@
 """Sphinx configuration of these pages, for `make docs` and for rosdoc2 of docs.ros.org. Nothing is downloaded."""
 
 import sys
-import xml.etree.ElementTree as ET
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,9 +13,6 @@ sys.path[:0] = [str(DOCS.parent), str(DOCS)]
 from table_check import table_errors  # noqa: E402
 
 from robot_dynamics_ros import __version__  # noqa: E402
-from robot_dynamics_ros.resources import share_directory  # noqa: E402
-
-REPOSITORY = ET.parse(share_directory() / "package.xml").findtext("url[@type='repository']")
 
 project = "robot_dynamics_ros"
 author = "robot_dynamics_ros maintainers"
@@ -75,14 +71,7 @@ def _check_tables(app: Sphinx, name: str, source: list[str]) -> None:
         logging.getLogger(__name__).warning(message, location=(name, line))
 
 
-def _insert_repository(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace $REPOSITORY by the URL in package.xml, once there is one."""
-    if REPOSITORY:
-        source[0] = source[0].replace("$REPOSITORY", REPOSITORY)
-
-
 def setup(app: Sphinx) -> None:
     """Connect the hooks; napoleon, an extension, has connected its own before."""
     app.connect("autodoc-process-docstring", _escape_bars)
     app.connect("source-read", _check_tables)
-    app.connect("source-read", _insert_repository)

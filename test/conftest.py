@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 # Matrices are small: threads of the linear algebra library would only slow the tests down.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["BROWSER"] = "true"  # the program: no test opens a page on the screen
 
 from robot_dynamics_ros.cli.processes import private_graph
 from robot_dynamics_ros.kernels.compilation import COMPILED

@@ -3,14 +3,15 @@
 import ast
 import importlib
 import re
-from functools import cache
+import subprocess
+import sys
+from functools import cache, reduce
 from pathlib import Path
 
 import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = "robot_dynamics_ros"
 EQUATIONS = yaml.safe_load((ROOT / "test" / "oracles" / "equations.yaml").read_text(encoding="utf-8"))
 _LINK = re.compile(r"\[`([^`]+)`\]\((\S+?)\)")
 _RANGE = re.compile(r"\((\d+)\.(\d+)\)(?:-\(\1\.(\d+)\))?|(pp?\.|Tables?) (\d+)(?:-(\d+))?|(Q\.\w+)")
@@ -50,19 +51,28 @@ def definitions(file: Path) -> set[str]:
 
 
 def check_links(cell: str) -> None:
+    """Check that each link is a file, and that it defines what the text names: `file.py::name` or `module.name`."""
     for text, target in _LINK.findall(cell):
-        if target.startswith("#"):
-            assert target.endswith(text), target
-            found: object = importlib.import_module(PACKAGE)
-            for name in target.removeprefix(f"#{PACKAGE}.").split("."):
-                if not hasattr(found, name):
-                    importlib.import_module(f"{found.__name__}.{name}")
-                found = getattr(found, name)
-        else:
-            file = (ROOT / "docs" / target).resolve()
-            path, _, name = text.partition("::")
+        file = (ROOT / "docs" / target).resolve()
+        path, _, name = text.partition("::")
+        if path.endswith(".py"):
             assert file.is_file() and file.as_posix().endswith(path), target
             assert not name or name.partition("[")[0] in definitions(file), text
+        else:
+            module = importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+            names = text.removeprefix(f"{file.stem}.").split(".")
+            while len(names) > 1 and names[0] not in definitions(file):  # a package
+                names.pop(0)
+            assert names[0] in definitions(file) and reduce(getattr, names, module), text
+
+
+def test_named_tests_are_collected() -> None:
+    """Pytest finds every test that the two pages name, with its parameters."""
+    pages = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("theory.md", "errata.md"))
+    names = sorted(set(re.findall(r"\[`(test/[^`]+)`\]", pages)))
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "slow or not slow", *names]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("book", EQUATIONS)

@@ -18,6 +18,7 @@ from robot_dynamics_ros.bags.comparison import Comparison, compare_bags, write_j
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_joint_states,
+    add_no_browser,
     add_output,
     add_rename,
     check_output,
@@ -210,6 +211,7 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     add_joint_states(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8080, help="port, or the next free one (default: %(default)s)")
+    add_no_browser(parser)
 
 
 def _port(text: str) -> int:
@@ -220,7 +222,7 @@ def _port(text: str) -> int:
 
 
 def run_view(arguments: argparse.Namespace) -> None:
-    """Serve the page of the robot of ``arguments`` until Ctrl-C, at a pose, with bags or live, and print its URL.
+    """Serve the page of the robot of ``arguments`` until Ctrl-C, at a pose, with bags or live; print and open its URL.
 
     Raises RobotDynamicsError if viser or trimesh is not installed, a robot or a bag cannot be read, the joints of the
     bags differ, or the address is not available; with --live also if ROS 2 is not installed.
@@ -250,7 +252,7 @@ def run_view(arguments: argparse.Namespace) -> None:
             for label, bag in zip(bag_labels(arguments.bags), arguments.bags, strict=True)
         ]
         viewer, update = bag_view(model, source.text, folder, recordings, address)
-    viewer.serve(update)
+    viewer.serve(update, browser=not arguments.no_browser)
 
 
 def _common_model(arguments: argparse.Namespace, source: RobotSource) -> RobotModel:
@@ -289,6 +291,7 @@ def _become_live(arguments: argparse.Namespace) -> None:
         "command_states": prefix + "computed_torque_node/command_states",
         "host": arguments.host,
         "port": arguments.port,
+        "browser": not arguments.no_browser,
     }
     if arguments.gravity is not None:
         parameters["gravity"] = arguments.gravity

@@ -72,6 +72,11 @@ def add_rename(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_no_browser(parser: argparse.ArgumentParser) -> None:
+    """Add --no-browser; ``arguments.no_browser`` is True if the page shall not be opened."""
+    parser.add_argument("--no-browser", action="store_true", help="only print the address of the page; do not open it")
+
+
 def add_cutoff(parser: argparse.ArgumentParser) -> None:
     """Add --cutoff, the cutoff frequency (Hz) of a filter; ``arguments.cutoff`` is None if it is not given."""
     parser.add_argument(

@@ -10,7 +10,7 @@ import math
 import os
 from pathlib import Path
 
-from robot_dynamics_ros.cli.command_line import TRACKING_LAWS
+from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_no_browser
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.live import track_live
 from robot_dynamics_ros.cli.processes import require_ros
@@ -66,6 +66,7 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--view", action="store_true", help="then show the first and the last law side by side in a browser"
     )
+    add_no_browser(parser)
     # The other options of simulate.
     parser.set_defaults(config=None, trajectory=None, plant_dynamics=None, mass_scale=None, friction_scale=None)
     parser.set_defaults(gravity=None, xacro_arg=[])
@@ -100,7 +101,8 @@ def run_demo(arguments: argparse.Namespace) -> None:
         from robot_dynamics_ros.view.bags import show_bags
 
         shown = dict.fromkeys((laws[0], laws[-1]))
-        show_bags(experiment.model, Path(experiment.source.name), [(law, bags[law]) for law in shown])
+        recordings = [(law, bags[law]) for law in shown]
+        show_bags(experiment.model, Path(experiment.source.name), recordings, browser=not arguments.no_browser)
 
 
 def _name(robot: str) -> str:

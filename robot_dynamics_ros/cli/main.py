@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from importlib import import_module
@@ -17,26 +17,48 @@ from robot_dynamics_ros import __version__
 from robot_dynamics_ros.background import exit_process, wait_explained
 from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean, printable
 
-COMMANDS = {
-    "demo": ("demo", "compare control laws on a simulated arm", "--robot panda"),
-    "inspect": (
-        "inspect",
-        "print a robot's model: joints, limits, masses, friction, equations",
-        "planar_2r --state 0 0.5",
-    ),
-    "simulate": ("simulate", "simulate controller and arm in one process, without ROS", "panda --law pd -o my_bag"),
-    "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
-    "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),
-    "compare": ("bags", "compare two bags, message by message", "my_bag replayed --common"),
-    "report": ("bags", "write a bag as an HTML page: tracking, torque, timing, faults", "my_bag -o report.html"),
-    "view": ("bags", "show a robot in a browser: a pose, recordings, or live", "panda my_bag"),
-    "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
-    "excite": ("identification", "compute an exciting trajectory for identification", "--robot panda -o excite.yaml"),
-    "play": ("bags", "publish the messages of a bag with their recorded timing", "my_bag --rate 2"),
-    "record": ("bags", "record topics to an MCAP bag", "-o my_bag joint_states computed_torque_node/command_states"),
-    "warm-up": ("warm_up", "compile the dynamics kernels before the first start", "panda"),
+GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "robots and simulation": {
+        "demo": ("demo", "compare control laws on a simulated arm", "--robot panda"),
+        "inspect": (
+            "inspect",
+            "print a robot's model: joints, limits, masses, friction, equations",
+            "planar_2r --state 0 0.5",
+        ),
+        "view": ("bags", "show a robot in a browser: a pose, recordings, or live", "panda my_bag"),
+        "simulate": ("simulate", "simulate controller and arm in one process, without ROS", "panda --law pd -o my_bag"),
+    },
+    "bags": {
+        "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),
+        "compare": ("bags", "compare two bags, message by message", "my_bag replayed --common"),
+        "report": ("bags", "write a bag as an HTML page: tracking, torque, timing, faults", "my_bag -o report.html"),
+        "play": ("bags", "publish the messages of a bag with their recorded timing", "my_bag --rate 2"),
+        "record": (
+            "bags",
+            "record topics to an MCAP bag",
+            "-o my_bag joint_states computed_torque_node/command_states",
+        ),
+    },
+    "model and measurement": {
+        "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
+        "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
+        "excite": (
+            "identification",
+            "compute an exciting trajectory for identification",
+            "--robot panda -o excite.yaml",
+        ),
+    },
+    "installation": {
+        "warm-up": ("warm_up", "compile the dynamics kernels before the first start", "panda"),
+    },
 }
-"""Module, summary and example of each subcommand; the module defines add_<command> and run_<command>."""
+"""Module, summary and example of each subcommand, by the heading of its group and its name.
+
+The module defines add_<command> and run_<command>.
+"""
+
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+"""The subcommands of all groups."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -148,17 +170,28 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
     to call with the parsed arguments: thus only its module is imported.
     """
     parser = _Parser(
-        prog="robot_dynamics", description="Robot models, simulation, bags and identification from the command line."
+        prog="robot_dynamics",
+        usage="%(prog)s [-h] [--version] COMMAND ...",
+        description="Robot models, simulation, bags and identification from the command line.\n\n"
+        "to begin with:\n  demo --view  two control laws side by side in the browser",
+        epilog="\n\n".join(_listed(*group) for group in GROUPS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module_name, summary, example) in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, epilog=f"Example: robot_dynamics {name} {example}")
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", prog="robot_dynamics", help=argparse.SUPPRESS
+    )
+    for name, (module_name, _, example) in COMMANDS.items():
+        command = commands.add_parser(name, epilog=f"Example: robot_dynamics {name} {example}")
         if name == chosen:
             module, suffix = import_module(f"robot_dynamics_ros.cli.{module_name}"), name.replace("-", "_")
             getattr(module, f"add_{suffix}")(command)
             command.set_defaults(run=getattr(module, f"run_{suffix}"))
     return parser
+
+
+def _listed(heading: str, group: Mapping[str, tuple[str, str, str]]) -> str:
+    return "\n".join([f"{heading}:", *(f"  {name:<11}  {summary}" for name, (_, summary, _) in group.items())])
 
 
 def _command(words: Sequence[str]) -> str:

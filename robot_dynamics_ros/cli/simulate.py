@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag
+from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag, wrapped
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.offline import summary
 from robot_dynamics_ros.cli.robot_source import add_named_robot, same_robot
@@ -171,9 +171,13 @@ def print_comparison(runs: list[Tracking], units: list[str]) -> None:
     """Print the table of tracking errors of one or more runs, and a line for each run after the first.
 
     The line has the ratio of the first run's RMS error to that of the run, apart for revolute and prismatic joints.
-    ``units`` are those of the joints' errors, "mrad" or "mm".
+    Joints that do not move are named. ``units`` are those of the joints' errors, "mrad" or "mm".
     """
     print(tracking_table(runs, units))
+    for run in runs:
+        if run.unmoved:
+            text = f"{run.law}: {', '.join(run.unmoved)} did not move, held by friction or brakes. Cure: "
+            print(wrapped(text + "give the controller's model the friction (docs/dynamics_file.md), or higher gains"))
     first = runs[0]
     for run in runs[1:]:
         ratios = []

@@ -57,6 +57,12 @@ class Tracking:
         """Largest absolute error of each joint (n,), rad or m."""
         return np.asarray(np.abs(self.error).max(axis=0))
 
+    @property
+    def unmoved(self) -> list[str]:
+        """Names of the joints whose range of motion is less than 1 % of the desired one."""
+        still = np.ptp(self.actual, axis=0) < 0.01 * np.ptp(self.desired, axis=0)
+        return [name for name, rests in zip(self.joint_names, still, strict=True) if rests]
+
 
 def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
     """Read a motion from a bag: ``duration`` (s) from the cycle in which the desired position first changes.

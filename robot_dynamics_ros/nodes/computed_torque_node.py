@@ -261,7 +261,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         return SetParametersResult(successful=True)
 
 
-main = partial(run, ComputedTorqueNode)
+main = partial(run, ComputedTorqueNode, parameters.ALL)
 
 if __name__ == "__main__":
     main()

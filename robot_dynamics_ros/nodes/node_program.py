@@ -32,7 +32,7 @@ from robot_dynamics_ros.background import END_TIMEOUT, end_after, exit_process
 from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note
 from robot_dynamics_ros.errors import RobotDynamicsError, printable
 from robot_dynamics_ros.parameters import EXECUTOR
-from robot_dynamics_ros.parameters.file import file_parameters, misspelt
+from robot_dynamics_ros.parameters.file import file_parameters, own_parameters, unknown
 from robot_dynamics_ros.parameters.kinds import Flag, Names, Number, Numbers, Parameter, Text, Values, When, WholeNumber
 
 _LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in this time
@@ -214,17 +214,21 @@ def declare(node: Node, *parameters: Parameter[Any]) -> None:
 def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
     """Log each unknown parameter of the command line ``arguments`` and of the parameter files that they name.
 
-    A warning contains the known parameter that is most similar.
+    Of parameters that a file gives to several nodes only those that resemble a known one are logged, with that one.
     """
     names: set[str] = set()
+    own: set[str] = set()
     for option, value in pairwise(arguments):
         if option == "--params-file":
             with suppress(RobotDynamicsError):  # no parameters for this node
                 names.update(file_parameters(value, node.get_fully_qualified_name()))
+                own |= own_parameters(value, node.get_fully_qualified_name())
         elif option in ("-p", "--param"):
-            names.add(value.partition(":=")[0].rpartition(":")[2])
+            addressee, _, name = value.partition(":=")[0].rpartition(":")
+            if addressee in ("", node.get_name(), node.get_fully_qualified_name()):
+                own.add(name)
     known = [name for name in node.get_parameters_by_prefix("") if not name.startswith("qos_overrides.")]
-    for message in misspelt(names, known):
+    for message in unknown(names, known, own):
         node.get_logger().warning(message)
 
 
@@ -257,17 +261,38 @@ class Interrupted(BaseException):
     """SIGINT or SIGTERM during start-up; derived from BaseException so that no ``except Exception`` catches it."""
 
 
-def run(make_node: Callable[[], NodeProgram], argv: Sequence[str] | None = None) -> NoReturn:
+def usage(make_node: Callable[[], NodeProgram], parameters: Iterable[Parameter[Any]]) -> str:
+    """Return the text of --help for the node that ``make_node`` makes and that has ``parameters``."""
+    program = make_node.__module__.rpartition(".")[2]
+    lines = [
+        f"usage: ros2 run robot_dynamics_ros {program} --ros-args [-p NAME:=VALUE] [--params-file FILE] [-r OLD:=NEW]",
+        "",
+        (make_node.__doc__ or "").partition("\n")[0],
+        "",
+        "parameters, with their defaults:",
+        *(f"  {p.name} ({p.default!r}): {p.description}" for p in parameters),
+    ]
+    return "\n".join(lines)
+
+
+def run(
+    make_node: Callable[[], NodeProgram], parameters: Iterable[Parameter[Any]], argv: Sequence[str] | None = None
+) -> NoReturn:
     """Run the node that ``make_node()`` returns until it is done or interrupted; then exit the process.
 
     It is interrupted by SIGINT, SIGTERM and a shutdown of the context. ``argv`` are the arguments with ROS arguments,
-    default: ``sys.argv``. A RobotDynamicsError is printed, and the exit code is 1. Signal handlers of this function
-    replace those of rclpy, which would shut the context down before the node can publish its final command.
+    default: ``sys.argv``. With -h or --help the usage with the node's ``parameters`` is printed instead. A
+    RobotDynamicsError is printed, and the exit code is 1. Signal handlers of this function replace those of rclpy,
+    which would shut the context down before the node can publish its final command.
 
     At the end the middleware may block: Fast DDS deadlocks at times while it deletes a participant. The process then
     ends all the same, 2.5 s after ``NodeProgram.close``: by SIGALRM, or after an error with exit code 1.
     """
-    exit_process(_run(make_node, sys.argv if argv is None else list(argv)))
+    arguments = sys.argv if argv is None else list(argv)
+    if {"-h", "--help"} & set(arguments):
+        print(usage(make_node, parameters))
+        exit_process(0)
+    exit_process(_run(make_node, arguments))
 
 
 def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:

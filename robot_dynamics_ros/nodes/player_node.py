@@ -138,7 +138,7 @@ class PlayerNode(NodeProgram):
         self._bag.close()
 
 
-main = partial(run, PlayerNode)
+main = partial(run, PlayerNode, ALL)
 
 if __name__ == "__main__":
     main()

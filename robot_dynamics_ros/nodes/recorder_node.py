@@ -186,7 +186,7 @@ def _offer(profile: QoSProfile) -> Qos:
     )
 
 
-main = partial(run, RecorderNode)
+main = partial(run, RecorderNode, ALL)
 
 if __name__ == "__main__":
     main()

@@ -431,7 +431,7 @@ class SimulationNode(RobotNode):
         return SetParametersResult(successful=True)
 
 
-main = partial(run, SimulationNode)
+main = partial(run, SimulationNode, parameters.ALL)
 
 if __name__ == "__main__":
     main()

@@ -220,7 +220,7 @@ def _values(status: DiagnosticStatus) -> dict[str, str]:
     return {pair.key: pair.value for pair in status.values}
 
 
-main = partial(run, TrajectoryNode)
+main = partial(run, TrajectoryNode, ALL)
 
 if __name__ == "__main__":
     main()

@@ -18,9 +18,9 @@ from robot_dynamics_ros.messages.joint_state import JointStateReader
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.parameters import DYNAMICS_FILE
-from robot_dynamics_ros.parameters.kinds import Parameter, Text, WholeNumber
+from robot_dynamics_ros.parameters.kinds import Flag, Parameter, Text, WholeNumber
 from robot_dynamics_ros.view.motion import LiveArm
-from robot_dynamics_ros.view.viewer import PERIOD, live_view
+from robot_dynamics_ros.view.viewer import PERIOD, live_view, open_page
 
 URDF = Text("urdf", "", "Path of the URDF", when="start")
 JOINT_STATES = Text("joint_states", "joint_states", "Topic of joint states", when="start")
@@ -30,7 +30,9 @@ COMMAND_STATES = Text(
 HOST = Text("host", "127.0.0.1", "Address of the web server", when="start")
 PORT = WholeNumber("port", 8080, "Port of the web server; if it is in use, the next free one", 1, 65535, when="start")
 
-ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, COMMAND_STATES, HOST, PORT)
+BROWSER = Flag("browser", False, "Open the page in the user's browser, if there is one", when="start")
+
+ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, COMMAND_STATES, HOST, PORT, BROWSER)
 
 
 class ViewNode(NodeProgram):
@@ -61,6 +63,8 @@ class ViewNode(NodeProgram):
         for note in self._viewer.notes:
             self.get_logger().warning(note)
         self.get_logger().info(f"{self._viewer.url} shows {self.resolve_topic_name(states)}; press Ctrl-C to stop")
+        if BROWSER.read(self.values):
+            open_page(self._viewer.url)
 
     def _show(self) -> None:
         self._update(PERIOD)
@@ -86,7 +90,7 @@ class ViewNode(NodeProgram):
         self._viewer.close()
 
 
-main = partial(run, ViewNode)
+main = partial(run, ViewNode, ALL)
 
 if __name__ == "__main__":
     main()

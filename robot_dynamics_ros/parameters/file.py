@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,16 @@ from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_yaml
 
 _MARK = "ros__parameters"
 _EVERY_NODE = "/**"
+_OF_EVERY_NODE = ("use_sim_time", "qos_overrides", "start_type_description_service")
 _SIMILAR = 0.81  # difflib's similarity ratio; parameter names of different nodes are less similar
 
 
 def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable[Parameter[Any]]) -> Values:
     """Return the values of a node's parameters from a parameter file, or their defaults.
 
-    Parameters that the node does not declare are ignored; a RobotModelWarning is issued if
-    their names resemble declared ones. Values are not checked here, but by the ``read`` of their declaration.
+    Parameters that the node does not declare are ignored; a RobotModelWarning is issued if their names resemble
+    declared ones, or if the file gives them to this node alone. Values are not checked here, but by the ``read`` of
+    their declaration.
 
     Parameters
     ----------
@@ -51,23 +53,28 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
     values: dict[str, object] = {parameter.name: parameter.default for parameter in parameters}
     if path is not None:
         given = file_parameters(path, node)
-        for message in misspelt(given, list(values)):
+        for message in unknown(given, list(values), own_parameters(path, node)):
             warnings.warn(f"{path}: {message}", RobotModelWarning, stacklevel=2)
         values.update(given)
     return values.get
 
 
-def misspelt(names: Iterable[str], known: Sequence[str]) -> list[str]:
-    """Return a message for each name unknown in ``known`` that resembles a known one or lacks only its prefix.
+def unknown(names: Iterable[str], known: Sequence[str], own: Collection[str] = ()) -> list[str]:
+    """Return a message for each name that is not ``known`` and that can only be meant for this node.
 
-    A prefix ends with a dot. Other unknown names cause no message, since one file can serve several nodes. The messages
-    are in alphabetical order of the names.
+    These are the names in ``own``, which are given to this node alone, and those that resemble a known name or lack
+    only its prefix, which ends with a dot. Others cause no message, since one file can serve several nodes; nor do the
+    parameters of every ROS node. The messages are in alphabetical order of the names.
     """
     messages = []
-    for name in sorted(set(names).difference(known)):
+    for name in sorted({*names, *own}.difference(known)):
+        if name.partition(".")[0] in _OF_EVERY_NODE:
+            continue
         complete = [other for other in known if other.endswith(f".{name}")]
         if meant := complete or get_close_matches(name, known, 1, _SIMILAR):
             messages.append(f"parameter {name} is unknown and ignored. Cure: correct it if {meant[0]} is meant")
+        elif name in own:
+            messages.append(f"parameter {name} is unknown and ignored. Cure: remove it; docs/parameters.md lists all")
     return messages
 
 
@@ -86,6 +93,16 @@ def file_parameters(path: str | Path, node: str) -> dict[str, object]:
         )
     matching.sort(key=lambda name: (name != _EVERY_NODE, name == node))
     return {key: value for name in matching for key, value in _flat(tables[name], "")}
+
+
+def own_parameters(path: str | Path, node: str) -> set[str]:
+    """Return the full names of the parameters that the file ``path`` gives to ``node`` alone, by its name in the file.
+
+    Errors are those of ``file_parameters``.
+    """
+    tables = parameter_tables(path).items()
+    own = [table for name, table in tables if "*" not in name and _matches(name, node)]
+    return {key for table in own for key, _ in _flat(table, "")}
 
 
 def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:

@@ -74,7 +74,9 @@ class Run:
     def __repr__(self) -> str:
         *plants, samples, n = self.position.shape
         count = f"{plants[0]} plants, " if plants else ""
-        return f"Run({count}{n} joints, {samples - 1} control periods, {self.time[-1]:g} s)"
+        held = [] if plants else np.flatnonzero(self.stuck[1:].all(axis=0)).tolist()
+        note = f"; friction holds joints {held} at rest all the time" if held else ""
+        return f"Run({count}{n} joints, {samples - 1} control periods, {self.time[-1]:g} s{note})"
 
 
 class SimulationError(RobotDynamicsError):

@@ -38,19 +38,22 @@ def show_bags(
     bags: Sequence[tuple[str, Path]],
     address: tuple[str, int] = ("127.0.0.1", 8080),
     topic: str = "/joint_states",
+    *,
+    browser: bool = False,
 ) -> None:
     """Serve bags side by side with one time slider; print the URL, and block until Ctrl-C.
 
     ``bags`` has label and path of each, in the order from left to right. Each bag must contain the joints of ``model``
     on ``topic`` (sensor_msgs/JointState). ``urdf`` is the path of the model's URDF, near which meshes are searched.
-    ``address`` is host and port; if the port is in use, the next free one is taken.
+    ``address`` is host and port; if the port is in use, the next free one is taken. With ``browser`` the page is opened
+    in the user's browser.
 
     Raises BagError for a bag that cannot be read or lacks joints, RobotDynamicsError if the extra ``view`` is not
     installed or the address not available, and KeyboardInterrupt at Ctrl-C.
     """
     recordings = [(label, read_motion(bag, topic, model)) for label, bag in bags]
     viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, recordings, address)
-    viewer.serve(update)
+    viewer.serve(update, browser=browser)
 
 
 def bag_view(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import socket
 import sys
 import threading
 import time
+import webbrowser
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
@@ -172,14 +174,17 @@ class Viewer:
         """Display a line of text at the top of the panel; it replaces the previous one."""
         self._status.content, self._status.visible = lines([text]), True
 
-    def serve(self, update: Update) -> None:
+    def serve(self, update: Update, *, browser: bool = False) -> None:
         """Print notes on stderr and the URL on stdout, then ``run`` with ``update``; it returns only by an exception.
 
-        The server is stopped after an exception, such as KeyboardInterrupt, which is raised again.
+        With ``browser`` the page is opened in the user's browser, if there is one. The server is stopped after an
+        exception, such as KeyboardInterrupt, which is raised again.
         """
         for note in self.notes:
             print(f"note: {note}", file=sys.stderr)
         print(f"{self.url}  (Ctrl-C ends it)", flush=True)
+        if browser:
+            open_page(self.url)
         try:
             self.run(update)
         finally:
@@ -198,6 +203,12 @@ class Viewer:
         """Stop the server; open pages show that the connection is lost."""
         with redirect_stdout(io.StringIO()):
             self.server.stop()
+
+
+def open_page(url: str) -> None:
+    """Open ``url`` in the user's browser; do nothing without a display, since webbrowser would use the terminal."""
+    if any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()  # it may wait for the browser
 
 
 def _free_port(host: str, port: int) -> int:

@@ -103,6 +103,7 @@ def test_root_mean_square_and_largest() -> None:
     found = run("pd", [[0.003, 0.0], [-0.004, 0.0]])
     np.testing.assert_allclose(found.rms, [np.sqrt(12.5e-6), 0.0], rtol=1e-9)
     np.testing.assert_allclose(found.worst, [0.004, 0.0], rtol=1e-9)
+    assert found.unmoved == ["a"], "only its desired position changes"
 
 
 def test_table_has_a_column_for_each_law() -> None:

@@ -12,7 +12,7 @@ import pytest
 from robot_dynamics_ros.bags import BagWriter
 from robot_dynamics_ros.bags.storage import JOINT_STATE
 from robot_dynamics_ros.cli import processes
-from robot_dynamics_ros.cli.main import COMMANDS, main
+from robot_dynamics_ros.cli.main import COMMANDS, GROUPS, main
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 from support import arms
 from support.commands import parse
@@ -94,7 +94,10 @@ def test_commands_that_start_nodes_report_that_ros_is_missing(
 
 def test_alone_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
-    assert "inspect" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    places = [shown.index("demo --view"), *(shown.index(f"\n{heading}:\n") for heading in GROUPS)]
+    assert places == sorted(places)
+    assert all(f"\n  {name} " in shown for name in COMMANDS)
 
 
 def test_a_misspelt_command_is_answered_by_the_similar_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,7 +174,7 @@ def test_shells_complete_commands_options_robots_and_files(line: str, completed:
     pytest.importorskip("argcomplete")
     (tmp_path / "own.urdf").touch()
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
-    command = f"{sys.executable} -m robot_dynamics_ros.cli.main 8>&1 9>&2 1>/dev/null"
+    command = f"{sys.executable} -m robot_dynamics_ros 8>&1 9>&2 1>/dev/null"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **asked}
     run = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert {word.strip() for word in run.stdout.splitlines()} == completed, run.stderr

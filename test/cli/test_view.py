@@ -1,6 +1,8 @@
 """robot_dynamics view: the page or the node for each command line."""
 
+import queue
 import socket
+import webbrowser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -57,6 +59,21 @@ def test_pose_in_the_middle_of_the_range(urdf: str, served: list[Any], capsys: p
     assert page.state.q.tolist() == [0.0, 0.0] and page.state.torque == pytest.approx([-3.924, 0.0])
     assert page.viewer.server.get_host() == "127.0.0.1" and not page.viewer.scenes[0]._ghost.visible
     assert f"{page.viewer.url}  (Ctrl-C ends it)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("words", "display"), [([], ":0"), (["--no-browser"], ":0"), ([], "")])
+def test_page_is_opened_in_the_browser(
+    words: list[str], display: str, urdf: str, served: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(webbrowser, "open", opened.put)
+    for name, value in {"DISPLAY": display, "WAYLAND_DISPLAY": "", "BROWSER": ""}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(KeyboardInterrupt):
+        run("view", urdf, *words)
+    if display and not words:
+        assert opened.get(timeout=60.0) == served[0].viewer.url
+    assert opened.empty()
 
 
 def test_recording_is_played(urdf: str, served: list[Any], tmp_path: Path) -> None:

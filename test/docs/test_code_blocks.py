@@ -1,5 +1,6 @@
 """Code blocks of README and docs: valid in their language, names exist, and they run with the printed output."""
 
+import re
 from pathlib import Path
 from unittest.mock import patch
 
@@ -28,6 +29,18 @@ def _pages() -> list[object]:
 @pytest.mark.parametrize("block", ALL, ids=[block.where for block in ALL])
 def test_block_is_valid_in_its_language(block: Block, tmp_path: Path) -> None:
     check_block(block, tmp_path)
+
+
+@pytest.mark.parametrize("page", [*pages(), ROOT / "examples" / "README.md"], ids=lambda page: page.name)
+def test_install_commands_are_those_of_the_installation_page(page: Path) -> None:
+    given = {words for block in blocks(ROOT / "docs" / "installation.md") for words in _install_commands(block)}
+    assert {words for block in blocks(page) for words in _install_commands(block)} <= given
+
+
+def _install_commands(block: Block) -> set[str]:
+    """Return the commands of a shell block that create environments or install this package."""
+    lines = block.text.splitlines() if block.language in ("sh", "console") else []
+    return {line.partition("  #")[0].strip() for line in lines if re.search(r"-m venv|pip install .*\.\[|rosdep", line)}
 
 
 @pytest.mark.parametrize("page", _pages())

@@ -1,4 +1,4 @@
-"""Links between README, CONTRIBUTING and the pages of docs resolve; `make docs` checks their anchors."""
+"""Links between README, CONTRIBUTING and the pages of docs resolve in a checkout, with their anchors."""
 
 import re
 from pathlib import Path
@@ -7,13 +7,21 @@ import pytest
 
 from support.documents.markdown_blocks import ROOT, pages
 
-_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)")
+_LINK = re.compile(r"\]\((?![a-z]+:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that Git hosts give to the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *pages()], ids=lambda page: page.name)
 def test_links_resolve(page: Path) -> None:
-    targets = _LINK.findall(page.read_text(encoding="utf-8"))
-    assert not [target for target in targets if not (page.parent / target).exists()]
+    for target, anchor in _LINK.findall(page.read_text(encoding="utf-8")):
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
 
 
 def test_every_page_is_in_the_index() -> None:

@@ -1,5 +1,7 @@
 """Base class of the nodes: callbacks during a transition, /clock, too many messages, and bounded logs."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from threading import Thread
@@ -14,7 +16,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
-from robot_dynamics_ros.control.parameters import AUTOSTART
+from robot_dynamics_ros.control.parameters import ALL, AUTOSTART
 from robot_dynamics_ros.nodes import node_program
 from robot_dynamics_ros.nodes.node_program import BoundedLog, NodeProgram, Spinner, spin_once
 from robot_dynamics_ros.nodes.robot import ManagedRobotNode
@@ -198,3 +200,12 @@ def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> Non
         recorder.log.warning(f"slow: {k}", throttle_duration_sec=2.0)
     more = "(19 similar messages omitted)"
     assert recorder.lines == ["slow: 0", f"slow: 20 {more}", f"slow: 40 {more}"]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h", "--ros-args", "-p", "law:=pd"]])
+def test_help_prints_the_usage_instead_of_starting_the_node(words: list[str]) -> None:
+    command = [sys.executable, "-m", "robot_dynamics_ros.executables", "computed_torque_node", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.startswith("usage: ros2 run robot_dynamics_ros computed_torque_node ")
+    assert all(f"\n  {parameter.name} (" in done.stdout for parameter in ALL)

@@ -23,7 +23,7 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.nodes import recorder_node, trajectory_node
 from robot_dynamics_ros.nodes.node_program import check_changes, declare
 from robot_dynamics_ros.parameters import kinds
-from robot_dynamics_ros.parameters.file import misspelt
+from robot_dynamics_ros.parameters.file import unknown
 from robot_dynamics_ros.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.simulation import parameters as simulation
 
@@ -160,8 +160,8 @@ def test_tables_are_complete_with_defaults_that_a_node_reads_back(module: Any, m
 def test_nodes_share_a_file_without_names_taken_for_misspelt_ones() -> None:
     tables = [[parameter.name for parameter in module.ALL] for module in TABLES]
     for known, other in itertools.permutations(tables, 2):
-        assert not misspelt(other, known)
-    (message,) = misspelt(["kp"], tables[0])
+        assert not unknown(other, known)
+    (message,) = unknown(["kp"], tables[0])
     assert "gains.kp" in message
 
 

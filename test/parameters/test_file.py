@@ -118,6 +118,16 @@ def test_an_integer_beyond_all_floats_is_refused() -> None:
         controller.BLACK_BOX_SECONDS.check(10**400)
 
 
+def test_unknown_parameters_of_this_node_alone_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "unknown.yaml"
+    own = {"urdf": "a", "use_sim_time": True, "qos_overrides": {"/joint_states": {"subscription": {"depth": 1}}}}
+    tables = {"/**": {"ros__parameters": {"frame": "a"}}, "computed_torque_node": {"ros__parameters": own}}
+    path.write_text(yaml.safe_dump(tables))
+    with pytest.warns(RobotModelWarning, match="parameter urdf is unknown") as warned:
+        read_parameter_file(path, "/computed_torque_node", controller.ALL)
+    assert len(warned) == 1
+
+
 def test_a_misspelt_parameter_is_named_with_the_one_that_is_meant(tmp_path: Path) -> None:
     path = tmp_path / "typo.yaml"
     path.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"gains": {"natural_freqency": [3.0]}}}}))

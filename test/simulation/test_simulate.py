@@ -118,6 +118,12 @@ def test_torque_beyond_the_limits_is_clamped(method: str) -> None:
     assert_close(run.velocity[-1], [3.0 / 2.0 * 0.01], 1e-14)
 
 
+def test_joints_that_friction_holds_are_shown() -> None:
+    model = RobotModel.shipped("panda", dynamics="panda_coulomb")
+    run = simulate(model, lambda t, q, qd: model.gravity_torque(q) + 0.28 * (np.arange(7) == 5), 0.1)
+    assert "friction holds joints [0, 1, 2, 3, 4, 6] at rest" in repr(run)
+
+
 def test_controller_may_reuse_its_arrays() -> None:
     buffer = np.zeros(1)
 

@@ -10,13 +10,17 @@ _FILE = re.compile(r"^ *<!-- file: (?P<name>\S+) -->")
 
 
 class Block(NamedTuple):
-    """Code block, the line of its first fence, and the file name in the comment before it, "" for none."""
+    """Code block, the line of its first fence, the file name in the comment before it, and its output; "" for none.
+
+    The output is the text block directly below.
+    """
 
     page: Path
     line: int
     language: str
     text: str
     file: str
+    output: str = ""
 
     @property
     def where(self) -> str:
@@ -33,15 +37,17 @@ def blocks(page: Path) -> list[Block]:
     """Return all blocks of a page, except Sphinx directives, which `make docs` checks."""
     found: list[Block] = []
     lines = page.read_text(encoding="utf-8").splitlines()
-    start, fence, indent, language = 0, "", 0, ""
+    start, fence, indent, language, end = 0, "", 0, "", 0
     for number, line in enumerate(lines, start=1):
         match = _FENCE.match(line)
         if fence:
             if match and match["fence"].startswith(fence) and not match["language"]:
                 text = "".join(f"{body[indent:]}\n" for body in lines[start : number - 1])
-                if not language.startswith("{"):
+                if found and language == "text" and not "".join(lines[end : start - 1]).strip():
+                    found[-1] = found[-1]._replace(output=text)
+                elif not language.startswith("{"):
                     found.append(Block(page, start, language, text, _file_before(lines, start)))
-                fence = ""
+                fence, end = "", number
         elif match:
             start, fence, indent, language = number, match["fence"], len(match["indent"]), match["language"]
     assert not fence, f"{page}:{start}: this block has no end"

@@ -42,8 +42,10 @@ def check(words: list[str], where: str) -> None:
 
 
 def needed_files(words: list[str]) -> Iterator[Path]:
-    """Yield the files of this package that a command names."""
+    """Yield the files of this package that a command names, for an output of the demo the URDF of its robot."""
     for word in words:
+        if word.startswith("demo_output/"):
+            yield ROOT / "urdf" / f"{Path(word).parts[1]}.urdf"
         if re.match(r"(config|urdf|examples|launch)/", word):
             yield ROOT / word
 

@@ -20,7 +20,8 @@ from support.documents.shell_checks import FOR_EVER
 from support.documents.shell_lines import Command, commands
 
 _LINKED = ("config", "docs", "examples", "launch", "recordings", "urdf")
-_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
+_NUMBER = r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+_PART = re.compile(rf"(?P<any>\.\.\.)|(?P<space>\s+)|(?P<number>{_NUMBER})")
 
 
 class Workspace:
@@ -43,7 +44,7 @@ class Workspace:
         elif block.language in ("sh", "console"):
             for text, expected in _prompts(block):
                 output = "".join(self._run(command, block.where) for command in commands(text))
-                _compare(expected, output, block.where, numbers="robot_dynamics inspect" in text)
+                _compare(expected, output, block.where)
 
     def _python(self, block: Block) -> None:
         code = compile("\n" * block.line + block.text, block.where, "exec")  # a traceback shows the page's line
@@ -53,6 +54,7 @@ class Workspace:
             for test in [self.names.pop(name) for name in list(self.names) if name.startswith("test_")]:
                 test(self.folder)  # its tmp_path
         assert "nan" not in output.getvalue(), block.where
+        _compare(block.output, output.getvalue(), block.where)
 
     def _run(self, command: Command, where: str) -> str:
         """Return what it prints; nothing of what is not run here."""
@@ -95,9 +97,9 @@ def _process(where: str, *words: str) -> str:
 
 
 def _prompts(block: Block) -> Iterator[tuple[str, str]]:
-    """Yield commands and their output: in a console after $ and below it, in a script all lines without output."""
+    """Yield commands and their output: in a console after $ and below it, for a script all lines and all output."""
     if block.language == "sh":
-        yield block.text, ""
+        yield block.text, block.output
         return
     for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         lines = part.splitlines()
@@ -105,14 +107,28 @@ def _prompts(block: Block) -> Iterator[tuple[str, str]]:
         yield "\n".join(lines[: last + 1]), "\n".join(lines[last + 1 :])
 
 
-def _compare(expected: str, output: str, where: str, *, numbers: bool) -> None:
-    """Check that each line but ... is printed, ignoring spaces and, unless ``numbers``, numbers."""
-    printed = {_plain(line, numbers) for line in output.splitlines()}
+def _compare(expected: str, output: str, where: str) -> None:
+    """Check that each line is printed, with numbers within a unit of their last digit; ... stands for any text."""
+    printed = output.splitlines()
     for line in expected.splitlines():
-        assert line.strip() in ("", "...") or _plain(line, numbers) in printed, (
+        assert not line.strip() or any(_is_like(line, other) for other in printed), (
             f"{where}: not printed: {line}\n{output}"
         )
 
 
-def _plain(line: str, numbers: bool) -> str:
-    return " ".join((line if numbers else _NUMBER.sub("#", line)).split())
+def _is_like(expected: str, printed: str) -> bool:
+    numbers = [part["number"] for part in _PART.finditer(expected) if part["number"]]
+    pattern, end = "", 0
+    for part in _PART.finditer(expected):
+        pattern += re.escape(expected[end : part.start()])
+        pattern += ".*" if part["any"] else r"\s+" if part["space"] else f"({_NUMBER})"
+        end = part.end()
+    found = re.fullmatch(pattern + re.escape(expected[end:]), printed)
+    return found is not None and all(map(_agree, numbers, found.groups()))
+
+
+def _agree(expected: str, printed: str) -> bool:
+    """Return True if two numbers differ by at most a unit of the last digit of the first, and integers by nothing."""
+    digits, _, exponent = expected.partition("e")
+    unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2])) if digits != expected or "." in digits else 0.0
+    return abs(float(printed) - float(expected)) <= 1.001 * unit
