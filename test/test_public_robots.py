@@ -269,6 +269,6 @@ def test_implausible_links(name: str) -> None:
 def test_decimal_point_of_a_public_robot() -> None:
     """The elbow's mirror image on the left has izz 0.00211065, and the shoulder's 0.00664434."""
     with pytest.warns(RobotModelWarning) as warned:
-        parse_urdf(ROBOTS["romeo_description/urdf/romeo_small"].read_bytes(), "romeo")
+        RobotModel.from_urdf_file(ROBOTS["romeo_description/urdf/romeo_small"])
     text = " ".join(str(warning.message) for warning in warned)
     assert "izz, 0.00664209 instead" in text and "izz, 0.00211493 instead" in text

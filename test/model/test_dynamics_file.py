@@ -1,11 +1,13 @@
 """Dynamics file (YAML): its effects, and the error for each mistake in it."""
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.errors import printable
 from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from support import arms
 from support.comparing import assert_close
@@ -133,7 +135,7 @@ def test_a_mistake_is_refused_by_file_and_culprit(text: str, culprit: str) -> No
 
 @pytest.mark.parametrize("path", ["/nowhere/no_such.yaml", "arm\0.yaml", 5])
 def test_a_file_that_cannot_be_read_is_named(path: object) -> None:
-    with pytest.raises(RobotModelError, match=str(path)):
+    with pytest.raises(RobotModelError, match=re.escape(printable(str(path)))):
         RobotModel.from_urdf(ARM.urdf, dynamics=path)  # type: ignore[arg-type]
 
 

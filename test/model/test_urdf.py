@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.errors import printable
 from robot_dynamics_ros.formulations.mass_properties import with_collision_inertials
 from support.comparing import assert_close
 
@@ -139,7 +140,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
     broken = tmp_path / "broken_arm.urdf"
     broken.write_text(robot(joint_type="hinge"))
     for path in (broken, tmp_path, "/nowhere/no_such_arm.urdf", "arm\0.urdf"):
-        with pytest.raises(RobotModelError, match=re.escape(str(path))):
+        with pytest.raises(RobotModelError, match=re.escape(printable(str(path)))):
             RobotModel.from_urdf_file(path)
 
 
