@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
@@ -129,7 +129,7 @@ def runs_of(arm: Arm, column: str) -> Iterator[tuple[RobotModel, ControllerSetti
 def track(arm: Arm, model: RobotModel, settings: ControllerSettings) -> tuple[Floats, bool]:
     """Control the exact plant with ``model``; return the error (cycles, n), and True if the velocity check fails."""
     plant = Plant(arm.model, step_size=1.0 / (RATE * STEPS), initial_positions=arm.start)
-    controller = Controller(model, settings)
+    controller = make_controller(model, settings)
     count = round(arm.points.times[-1] * RATE) + 1
     errors, fastest = np.empty((count, model.n)), np.zeros(model.n)
     for cycle in range(count):

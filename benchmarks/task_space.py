@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.task_space import TaskMotion
 from robot_dynamics_ros.resources import find_resource, robot_urdf
@@ -63,7 +63,7 @@ def circle(centre: Floats, t: float) -> TaskMotion:
 def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
     """Return the RMS distance (mm) of the end effector from the circle during the last turn."""
     settings = ControllerSettings(law="task_space_computed_torque", friction_compensation=case.made_up_for)
-    controller = Controller(model, settings)
+    controller = make_controller(model, settings)
     plant = Plant(model, step_size=CYCLE / STEPS, initial_positions=START)
     centre, every, squares = model.link_pose(START, END_EFFECTOR), round(1.0 / (case.rate * CYCLE)), []
     for k in range(round(end / CYCLE)):

@@ -127,7 +127,7 @@ def test_live_changes_do_not_step_the_effort(change: dict[str, Any], limit: Any)
     if change:
         session.controller.tune(dataclasses.replace(session.settings, **change))
     else:
-        session.controller.set_payload(session.model.link_names[-1], 3.0, (0.0, 0.0, 0.1), (0.0,) * 6)
+        session.controller.arm.set_payload(session.model.link_names[-1], 3.0, (0.0, 0.0, 0.1), (0.0,) * 6)
     session.run(0.02)
     efforts = [given.effort for given in session.commands[before:]]
     assert np.abs(np.diff(efforts, axis=0)).max() < 2.0
@@ -138,7 +138,7 @@ def test_the_integral_does_not_wind_up_in_the_ramp() -> None:
     highest = []
     for ramp_time in (0.0, 1.0):
         session = Session(settings=settings(ramp_time=ramp_time, ki=(200.0,)), q=PANDA)
-        session.controller.hold_from_the_start(PANDA + 0.04)
+        session.take(session.session.activate(compare_effort=True, held=PANDA + 0.04))
         highest.append(max(float(session.run(0.01).plant.q[0]) for _ in range(300)))
     assert highest[1] < highest[0] + 0.004
 

@@ -17,7 +17,7 @@ import numpy as np
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.bags import BagReader
 from robot_dynamics_ros.bags.storage import LARGEST, zstd
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
@@ -33,7 +33,7 @@ _LINK = (
 def points(count: int) -> Callable[[], object]:
     """Return a function that reads and follows a trajectory of ``count`` points with a controller of the Panda."""
     model = RobotModel.from_urdf_file(robot_urdf("panda"))
-    controller = Controller(model, ControllerSettings())
+    controller = make_controller(model, ControllerSettings())
     middle = 0.5 * (model.position_lower + model.position_upper)
     controller.measure(0.0, 0.0, middle, np.zeros(model.n))
     controller.update(0.0, 0.0)

@@ -77,12 +77,12 @@ class _Taped(Session):
         message = TYPES["geometry_msgs/msg/InertiaStamped"](header(0, self.model.link_names[-1]), inertia)
         kind = "geometry_msgs/msg/InertiaStamped"
         self.write("/arm/payload", kind, bytes(STORE.serialize_cdr(message, kind)))
-        self.controller.set_payload(self.model.link_names[-1], mass, com, zero)
+        self.controller.arm.set_payload(self.model.link_names[-1], mass, com, zero)
 
     def slow_down(self, factor: float) -> None:
         kind = "std_msgs/msg/Float64"
         self.write("/arm/speed_scaling_factor", kind, bytes(STORE.serialize_cdr(TYPES[kind](factor), kind)))
-        self.controller.set_speed_scaling(factor)
+        self.controller.plan.set_speed(factor)
 
 
 def _there_and_back(session: _Taped) -> None:

@@ -136,13 +136,13 @@ def _without_cycles(session: Session, k: int) -> None:
 
 def _huge(session: Session, k: int) -> None:
     if k == 0:
-        session.controller.set_payload(session.model.link_names[-1], 1.7e307, (2.0, 0.0, 0.0), (0.0,) * 6)
+        session.controller.arm.set_payload(session.model.link_names[-1], 1.7e307, (2.0, 0.0, 0.0), (0.0,) * 6)
     session.cycle()
 
 
 def _emergency(session: Session, k: int) -> None:
     if k == 0:
-        session.controller.emergency_stop("the tool")
+        session.session.safety.request_emergency_stop("the tool")
     session.cycle()
 
 
@@ -272,7 +272,7 @@ def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
                 _silent(session, 0)
         session.cycle()
         if session.causes:
-            return k + 1, [f"{robot}, part {part}, {k / RATE:.3f} s: {session.controller.fault}"]
+            return k + 1, [f"{robot}, part {part}, {k / RATE:.3f} s: {session.controller.safety.fault}"]
         if len(session.commands) > 10_000:
             del session.commands[:-10]
     return cycles, []

@@ -78,16 +78,16 @@ class Run(Session):
             raise Violation(f"{'step' if before else 'start'} of {share:.4g} times the rate limit, {kind} in {mode}")
 
     def _may_step(self, effort: Floats) -> bool:
-        fault = self.controller.fault
+        fault = self.controller.safety.fault
         stopped = fault is not None and fault.cause is Cause.EMERGENCY_STOP
         return stopped and self.controller.settings.safety.emergency_stop_effect == "zero" and not effort.any()
 
     def _starts(self) -> list[Floats]:
         """Return the efforts from which the first command may start."""
-        feedback = self.controller.feedback
-        if not feedback.known:
+        estimate = self.controller.estimator.estimate
+        if not estimate.known:
             return []
-        gravity = self.controller.model.gravity_torque(feedback.state[0])
+        gravity = self.controller.arm.model.gravity_torque(estimate.state[0])
         given = [gravity, self.plant.gravity()]
         return [np.clip(start, -self.limits, self.limits) for start in given]
 
@@ -231,11 +231,11 @@ def _tune(run: Run, random: Generator) -> None:
 
 def _payload(run: Run, random: Generator) -> None:
     mass = [random.uniform(0.0, 5.0), 0.0, 1e4][random.integers(3)]
-    run.controller.set_payload(run.model.link_names[-1], mass, random.uniform(-0.1, 0.2, 3), (0.0,) * 6)
+    run.controller.arm.set_payload(run.model.link_names[-1], mass, random.uniform(-0.1, 0.2, 3), (0.0,) * 6)
 
 
 def _speed(run: Run, random: Generator) -> None:
-    run.controller.set_speed_scaling(float(random.uniform(-0.2, 1.2)))
+    run.controller.plan.set_speed(float(random.uniform(-0.2, 1.2)))
 
 
 def _clock_leap(run: Run, random: Generator) -> None:
@@ -257,7 +257,7 @@ def _cancel(run: Run, random: Generator) -> None:
 
 
 def _emergency_stop(run: Run, random: Generator) -> None:
-    run.session.on_emergency_stop("~/emergency_stop", bool(random.integers(4)))
+    run.session.safety.emergency_stop("~/emergency_stop", bool(random.integers(4)))
 
 
 def _kick(run: Run, random: Generator) -> None:

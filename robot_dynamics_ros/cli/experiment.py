@@ -22,12 +22,12 @@ from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model, overridden
 from robot_dynamics_ros.cli.robot_source import RobotSource, dynamics_file, named_robot
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.kernels.types import Array

@@ -19,13 +19,18 @@ warning that names the joint with the largest residual. Positions q are in rad o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.control.interface import WARN, Note, Sample
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+
+if TYPE_CHECKING:
+    from robot_dynamics_ros.control.controller import Controller
 
 TOLERANCE = 0.12
 """Typical relative error of the gravity model."""
@@ -38,6 +43,7 @@ MARGIN = 2.5
 ZERO = 0.1
 """Share of the largest gravity torque below which efforts count as zero: brakes, or reports without gravity."""
 
+_AT_REST = 0.01  # rad/s or m/s
 _CAUSES_AND_CURES = {
     "sign": ("wrong sign of the measured effort", "change the sign in the driver, or the axes in the URDF"),
     "order": (
@@ -54,6 +60,32 @@ _CAUSES_AND_CURES = {
         "check the masses in the URDF, the gravity vector and the unit of the efforts",
     ),
 }
+
+
+def check_start(controller: Controller, sample: Sample, compare_effort: bool) -> list[Note]:
+    """Check the first state of a ``controller``, which then starts at the measured effort if that holds the arm.
+
+    Returns warnings. Raises RobotDynamicsError if a joint moves faster than ``activation_max_velocity``, if the gains
+    are unstable at the controller's period and, with ``compare_effort``, as ``check_activation``.
+    """
+    robot, settings = controller.arm.robot, controller.settings
+    speed = np.zeros(1) if sample.qd is None else np.abs(np.nan_to_num(sample.qd))
+    limit = settings.safety.activation_max_velocity
+    if speed.max() > limit:
+        j = int(np.argmax(speed))
+        raise RobotDynamicsError(
+            f'joint "{robot.joint_names[j]}" moves at {speed[j]:.3g}, over activation_max_velocity {limit:g}. '
+            "Cure: stop the arm by its brakes or its present controller, then activate"
+        )
+    controller.tuning.check_sampling(controller.clock.period, robot.mass_matrix(sample.q).diagonal())
+    if not compare_effort:
+        return []
+    if speed.max() > _AT_REST:
+        return [Note(WARN, "activation_check: skipped, because the arm moves")]
+    warnings = check_activation(robot, sample.q, sample.effort)
+    if not settings.robot_compensates_gravity:
+        controller.start_effort = holding_effort(robot, sample.q, sample.effort)
+    return [Note(WARN, warning) for warning in warnings]
 
 
 def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:

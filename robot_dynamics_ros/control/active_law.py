@@ -1,4 +1,4 @@
-"""Evaluation of the active control law, and the hold that replaces it after a fault.
+"""Evaluation of the active control law.
 
 Positions are in rad or m, velocities per s, torques in Nm or N; each vector is (n,) in the order of the model's joints.
 ``model`` has no gravity if the robot compensates for it; M(q) is its mass matrix, g(q) its gravity torque. ``time`` (s)
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics_ros.control.feedback import Feedback
 from robot_dynamics_ros.control.laws import Gains, JointLaw, Motion
-from robot_dynamics_ros.control.limits import Brake, Checks, ErrorIntegral
-from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.limits import Brake, ErrorIntegral
 from robot_dynamics_ros.control.task_space import EndEffectorState, EndEffectorTargets, task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.tuning import Tuning
@@ -20,16 +18,6 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 _SAG_VELOCITY = 0.05  # rad/s or m/s
-_KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
-    Cause.STATE_INVALID,
-    Cause.STATE_STALE,
-    Cause.STATE_IMPLAUSIBLE,
-    Cause.STAMP_REPEATS,
-    Cause.CLOCK_JUMPED_AHEAD,
-    Cause.CYCLE_RATE,
-    Cause.EMERGENCY_STOP,
-    Cause.DEACTIVATED,
-)
 
 
 class ActiveLaw:
@@ -162,88 +150,3 @@ class ActiveLaw:
         if not self.tuning.adds_friction:
             return effort
         return effort + model.friction_torque(q, qd, self.tuning.settings.friction_smoothing_velocity)
-
-
-class Hold:
-    """Fall-back after a fault: stop along ``plan`` from the measured state in ``feedback``, then hold.
-
-    In each cycle ``advance`` updates the plan, and ``effort`` returns the torque. The load is a torque (n,) beyond g(q)
-    that the law produced at rest, because it compensates an unmodelled load.
-    """
-
-    def __init__(self, law: ActiveLaw, plan: MotionPlan, feedback: Feedback, checks: Checks) -> None:
-        """Create the fall-back of ``law``, with the damping check and the torque observer of ``checks``."""
-        self._law, self._plan, self._feedback, self._checks = law, plan, feedback, checks
-        self._load = self._offset = np.zeros(len(plan.q))
-        self._resting = False
-
-    def begin(self, model: RobotModel, fault: Fault, effort: Array) -> None:
-        """Start after ``fault``; ``effort`` (n,) is the last one that the law commanded.
-
-        The load is the law's torque at rest, or ``effort`` of a task-space law, less g(q). It is zero instead if it
-        exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
-        wrong motion of the arm. In these cases the integral of the position error is reset.
-        """
-        law, margin = self._law.tuning.law, self._law.tuning.hold_margin
-        self._load = self._offset = np.zeros(len(effort))
-        if self._feedback.known and law.compensates_gravity and fault.cause in _KEEPS_LOAD:
-            q = self._feedback.state[0]
-            at_rest = self._law.effort_at_rest(model, q)
-            load = (effort if at_rest is None else at_rest) - model.gravity_torque(q)
-            if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
-                self._load = load
-                if law.follows:
-                    self._offset = self._plan.q - q
-                return
-        self._law.integral.reset()
-
-    def advance(self, time: float, steady: float, longest: float) -> None:
-        """Advance the plan to ``time`` (s); each joint decelerates fast enough to stop within ``longest`` (s).
-
-        ``steady`` (s) is the time by a clock that never stops or jumps, for the age of the state. Without a usable
-        state the plan holds the last measured position.
-        """
-        plan, feedback = self._plan, self._feedback
-        self._law.deactivate()
-        if not feedback.usable:
-            self._checks.external.reset()
-            if not self._resting or feedback.stale(steady) is not None:
-                plan.hold(time, feedback.state[0] if feedback.known else plan.q)
-                self._resting = False
-            return
-        if not self._resting:
-            q, qd = feedback.state
-            qd = np.clip(qd, -self._checks.damping.limits, self._checks.damping.limits)
-            plan.rest_from(time, q, qd, np.maximum(self._law.tuning.deceleration, np.abs(qd) / longest))
-            self._resting = True
-        plan.advance(time)
-
-    def effort(self, model: RobotModel) -> Array:
-        """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
-
-        q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
-        the measured one. Kp and Kd are the law's gains, multiplied by M if they are accelerations. Without a usable
-        state, and if damping is unstable, g(q) is returned. The torque is not finite for extreme states.
-        """
-        plan, feedback, gains, tuning = self._plan, self._feedback, self._law.gains, self._law.tuning
-        q, qd = feedback.state if feedback.known else (plan.q, plan.qd)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not feedback.usable or self._checks.damping.unstable:
-                return model.gravity_torque(q)
-            spring, damping = gains.kp * (plan.q - q), gains.kd * (plan.qd - qd)
-            inertia = model.mass_matrix(q)
-            if tuning.law.gains_are_accelerations:
-                spring, damping = inertia @ spring, inertia @ damping
-            position: Array = np.clip(self._load + spring, -tuning.hold_margin, tuning.hold_margin)
-            return model.gravity_torque(q) + inertia @ plan.qdd + position + damping
-
-    def release(self) -> None:
-        """Discard the stop and the load; called when the effort is zero instead."""
-        self._resting = False
-        self._load = self._offset = np.zeros(len(self._load))
-
-    def resume(self, time: float) -> None:
-        """Let the plan hold from ``time`` (s) on, offset by the position error by which the law holds the load."""
-        if self._feedback.known:
-            self._plan.hold(time, self._plan.q + self._offset)
-        self._resting = False

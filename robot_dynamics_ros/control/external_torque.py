@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dynamics_ros.control.feedback import Feedback
+from robot_dynamics_ros.control.estimate import Estimate, VelocitySource
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -157,15 +157,15 @@ class ExternalTorque:
         self._observer = MomentumObserver(gain, friction_smoothing_velocity) if gain > 0.0 else None
         self.torque: Array | None = None
 
-    def observe(self, model: RobotModel, feedback: Feedback, effort: Array) -> None:
-        """Update with the last state of ``feedback``, reached under the commanded ``effort`` (n,), Nm or N.
+    def observe(self, model: RobotModel, estimate: Estimate, effort: Array) -> None:
+        """Update with the state of ``estimate``, reached under the commanded ``effort`` (n,), Nm or N.
 
         ``model`` has no gravity if the robot compensates for it. Without an observer or a known velocity nothing
         changes. Raises RobotDynamicsError, naming the joint, for a torque that is not finite.
         """
-        if self._observer is not None and feedback.velocity_known:
-            q, speed = feedback.state[0], feedback.unfiltered  # the lag of a filter would appear as torque
-            self.torque = self._observer.update(model, feedback.stamp, q, speed, effort)
+        if self._observer is not None and estimate.source is not VelocitySource.UNKNOWN:
+            # The lag of a filter would appear as torque.
+            self.torque = self._observer.update(model, estimate.stamp, estimate.state[0], estimate.velocity, effort)
 
     def reset(self) -> None:
         """Reset the observer after a gap in the states; ``torque`` is None until the next state."""

@@ -1,4 +1,4 @@
-"""Faults, and the modes of the controller.
+"""Faults, stops, and the modes of the controller.
 
 The controller's time is by the clock of its trajectories, the steady clock never stops or jumps; both in s, with any
 origin. ``on_fault`` and the like are fields of SafetySettings.
@@ -6,19 +6,15 @@ origin. ``on_fault`` and the like are fields of SafetySettings.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from robot_dynamics_ros.control.settings import SafetySettings
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.errors import RobotDynamicsError
 
 RECOVERY_TIME = 0.2
 """Time (s) for which all checks have to pass before a fault is over."""
-
-_WINDOW = 1.0  # s
-_LEAST_CYCLES = 5
 
 
 class Cause(str, Enum):
@@ -70,73 +66,6 @@ class Fault:
     value: float = float("nan")
 
 
-def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
-    """Return a fault for the first joint whose ``torque`` (n,) is not finite, or None."""
-    finite = [math.isfinite(value) for value in torque.tolist()]  # faster than array operations for few joints
-    if all(finite):
-        return None
-    j = finite.index(False)
-    name, value = joint_names[j], float(torque[j])
-    return Fault(
-        Cause.TORQUE_NOT_FINITE,
-        f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values',
-        name,
-        value,
-    )
-
-
-class CycleRate:
-    """Check of the cycle rate against ``update_rate`` (Hz) over each second of the controller's time; 0: not checked.
-
-    At rates below 5 Hz, the interval is five periods instead of a second.
-
-    Attributes
-    ----------
-    late
-        Number of cycles that were more than half a period late.
-    fault
-        Fault of the last complete interval; None without a fault, before the first one and after ``restart``.
-    """
-
-    def __init__(self, update_rate: float) -> None:
-        self._period = 1.0 / update_rate if update_rate > 0.0 else 0.0
-        self._window = max(_WINDOW, _LEAST_CYCLES * self._period)
-        self.late = 0
-        self.restart()
-
-    def restart(self) -> None:
-        """Restart the check after a jump of the time."""
-        self._last: float | None = None
-        self._begin = 0.0
-        self._count = 0
-        self.fault: Fault | None = None
-
-    def cycle(self, time: float, minimum_ratio: float) -> Fault | None:
-        """Count a cycle at ``time`` (s) of the controller; return ``fault``, by the rate of the last interval, or None.
-
-        The rate is a fault below ``minimum_ratio`` (0 to 1) times ``update_rate``.
-        """
-        if self._period == 0.0:
-            return None
-        if self._last is None:
-            self._begin = time
-        elif time - self._last > 1.5 * self._period:
-            self.late += 1
-        self._last = time
-        self._count += 1
-        if time - self._begin >= self._window:
-            ratio = (self._count - 1) * self._period / (time - self._begin)
-            self.fault = None
-            if ratio < minimum_ratio:
-                text = (
-                    f"only {ratio:.0%} of the cycles of update_rate {1.0 / self._period:g} Hz are executed. Cure: "
-                    "lower update_rate, or reduce the load of the processor (realtime_priority)"
-                )
-                self.fault = Fault(Cause.CYCLE_RATE, text, value=ratio)
-            self._begin, self._count = time, 1
-        return self.fault
-
-
 class Mode(str, Enum):
     """Modes of the controller.
 
@@ -164,11 +93,14 @@ class Transition:
     fault: Fault
 
 
+_DEACTIVATED = Fault(Cause.DEACTIVATED, "the controller stops the arm for deactivation. Cure: activate it again")
+
+
 class Safety:
-    """State machine of the modes.
+    """State machine of the modes, the only owner of mode, faults and stops.
 
     Transitions depend on the controller's time, so that a replay reproduces them. Only ``stale_hold_time`` is measured
-    by the steady clock, because the controller's time may stop without feedback.
+    by the steady clock, because the controller's time may stop without feedback. Emergency stops outlast ``begin``.
 
     Attributes
     ----------
@@ -178,40 +110,117 @@ class Safety:
         Current mode.
     fault
         Last failed check, or None.
+    stop
+        Fault of a stop that is engaged or not yet cleared: an emergency stop, else deactivation; None without one.
     transitions
         Transitions that the controller has not yet reported.
-    faults
+    fault_count
         Number of transitions from ``active`` to another mode.
     """
 
     def __init__(self, settings: SafetySettings) -> None:
+        self._sources: dict[str, bool] = {}  # of emergency stops not yet cleared: True while engaged
+        self.begin(settings)
+
+    def begin(self, settings: SafetySettings) -> None:
+        """Begin in the mode ACTIVE, without faults; emergency stops remain."""
         self.settings = settings
         self.mode = Mode.ACTIVE
         self.fault: Fault | None = None
         self.transitions: list[Transition] = []
-        self.faults = 0
+        self.fault_count = 0
         self._blind_since: float | None = None
         self._passing_since: float | None = None
+        self._ends = False
+        self._set_stop()
 
     @property
     def holds(self) -> bool:
         """True if the arm is held: in HOLD, and in FAULT if ``on_fault`` is hold."""
         return self.mode is Mode.HOLD or (self.mode is Mode.FAULT and self.settings.on_fault == "hold")
 
-    def evaluate(self, fault: Fault | None, time: float, steady: float, blind: bool = False) -> None:
-        """Update the mode after a cycle, with its first ``fault``, or None if all checks pass.
+    # Stops
 
-        ``time`` (s) is that of the controller, ``steady`` (s) that of the steady clock. ``blind`` is True without a
-        usable measured state; after ``stale_hold_time`` the mode is then ZERO. After 0.2 s without a fault the mode is
-        FAULT, or ACTIVE if ``fault_reset`` is auto.
+    def emergency_stop(self, source: str, engaged: bool) -> None:
+        """Stop the arm if ``engaged``, until ``clear``; else release the stop of this ``source``, its name in texts.
+
+        ``clear`` is refused until each source that was engaged has been released.
+        """
+        if engaged or source in self._sources:
+            self._sources[source] = engaged
+            self._set_stop()
+
+    def request_emergency_stop(self, source: str) -> None:
+        """Stop the arm until ``clear``; ``source`` is its name in texts. Unlike a button, it need not be released."""
+        self._sources.setdefault(source, False)
+        self._set_stop()
+
+    def begin_stop(self) -> None:
+        """Stop the arm before deactivation. This cannot be undone."""
+        self._ends = True
+        self._set_stop()
+
+    def _set_stop(self) -> None:
+        self.stop: Fault | None = _DEACTIVATED if self._ends else None
+        if self._sources:
+            sources = ", ".join(self._sources)
+            text = f"emergency stop by {sources}. Cure: release it (false on a topic), then call ~/clear_fault"
+            self.stop = Fault(Cause.EMERGENCY_STOP, text)
+
+    def clear(self, faults: Sequence[Fault], time: float) -> None:
+        """Return to ACTIVE at ``time`` (s) of the controller, and end the stops; without a fault nothing changes.
+
+        ``faults`` are those of the checks that fail now. Raises RobotDynamicsError, naming them, if there are any, and
+        for an emergency stop that is engaged or has not taken effect, and after ``begin_stop``.
+        """
+        engaged = [source for source, still in self._sources.items() if still]
+        reasons = [fault.message for fault in faults]
+        if engaged:
+            reasons = [f"true on {', '.join(engaged)}. Cure: publish false there, then clear the fault"]
+        elif self._ends:
+            reasons = [_DEACTIVATED.message]
+        elif self.mode is Mode.ACTIVE and self._sources:
+            reasons = [
+                "the emergency stop takes effect in the next cycle. Cure: call ~/clear_fault again after the next "
+                "joint_states"
+            ]
+        elif self.mode is Mode.ACTIVE:
+            return
+        if reasons:
+            raise RobotDynamicsError(f"not cleared: {'; '.join(reasons)}")
+        self._sources.clear()
+        self._set_stop()
+        assert self.fault is not None
+        self._go(Mode.ACTIVE, self.fault, time)
+
+    # Modes
+
+    def step(self, faults: Sequence[Fault], time: float, steady: float, blind: bool = False) -> Mode:
+        """Return the mode after a cycle whose checks failed with ``faults``, in their order; empty if all pass.
+
+        A stop comes before them; the first one decides. ``time`` (s) is that of the controller, ``steady`` (s) that of
+        the steady clock. ``blind`` is True without a valid measured state; after ``stale_hold_time`` the mode is then
+        ZERO. After 0.2 s without a fault the mode is FAULT, or ACTIVE if ``fault_reset`` is auto.
         """
         auto = self.settings.fault_reset == "auto"
+        fault = self.stop or (faults[0] if faults else None)
         if fault is not None:
             self._fail(fault, time, steady, blind)
         elif self.mode in (Mode.HOLD, Mode.ZERO):
             self._pass(time, auto)
         elif self.mode is Mode.FAULT and auto:
-            self.clear(time)
+            assert self.fault is not None
+            self._go(Mode.ACTIVE, self.fault, time)
+        return self.mode
+
+    def take_transitions(self) -> tuple[Transition, ...]:
+        """Return the transitions since the last call, oldest first."""
+        transitions, self.transitions = tuple(self.transitions), []
+        return transitions
+
+    def force_zero(self, fault: Fault, time: float) -> None:
+        """Change to ZERO at ``time`` (s) because of ``fault``, an effort that is not finite, despite ``on_fault``."""
+        self._go(Mode.ZERO, fault, time)
 
     def _fail(self, fault: Fault, time: float, steady: float, blind: bool) -> None:
         self._passing_since = None
@@ -236,15 +245,6 @@ class Safety:
         if time - self._passing_since >= RECOVERY_TIME:
             self._go(Mode.ACTIVE if auto else Mode.FAULT, self.fault, time)
 
-    def clear(self, time: float) -> None:
-        """Return to ACTIVE at ``time`` (s); requires a fault, and the caller ensures that all checks pass."""
-        assert self.fault is not None
-        self._go(Mode.ACTIVE, self.fault, time)
-
-    def force_zero(self, fault: Fault, time: float) -> None:
-        """Change to ZERO at ``time`` (s) because of ``fault``, an effort that is not finite, despite ``on_fault``."""
-        self._go(Mode.ZERO, fault, time)
-
     def _go(self, mode: Mode, fault: Fault, time: float) -> None:
         before, self.mode = self.mode, mode
         new_cause = self.fault is None or self.fault.cause is not fault.cause
@@ -252,6 +252,6 @@ class Safety:
             self.transitions.append(Transition(time, before, mode, fault))
         if before is Mode.ACTIVE or new_cause:
             self.fault = fault
-        self.faults += before is Mode.ACTIVE
+        self.fault_count += before is Mode.ACTIVE
         if mode in (Mode.ACTIVE, Mode.FAULT):
             self._passing_since = None

@@ -10,10 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
-
-OK, WARN, ERROR = 0, 1, 2
-"""Levels of diagnostic_msgs/DiagnosticStatus."""
 
 
 class Status(NamedTuple):
@@ -22,29 +20,6 @@ class Status(NamedTuple):
     level: int
     message: str
     values: dict[str, object]
-
-
-class Note(NamedTuple):
-    """Log message.
-
-    Attributes
-    ----------
-    level
-        OK, WARN or ERROR.
-    text
-        Text of the message.
-    period
-        Time (s) within which further messages of the same kind are suppressed; 0: none, inf: all.
-    """
-
-    level: int
-    text: str
-    period: float = 0.0
-
-    @property
-    def kind(self) -> str:
-        """Text up to the first colon, which is the same for all messages of one kind."""
-        return self.text.partition(":")[0]
 
 
 class StatusReport:
@@ -63,16 +38,16 @@ class StatusReport:
 
         ``stamp_age`` (s) is the age of the last state by its stamp and the ROS clock.
         """
-        mode = controller.mode if transition is None else transition.after
-        fault = controller.fault if transition is None else transition.fault
+        safety, plan, clock, estimator = controller.safety, controller.plan, controller.clock, controller.estimator
+        mode = safety.mode if transition is None else transition.after
+        fault = safety.fault if transition is None else transition.fault
         if mode is Mode.ACTIVE and transition is None:
             fault = None
-        feedback = controller.feedback
         level, message = OK, mode.value
         if mode is not Mode.ACTIVE:
             level, message = ERROR, mode.value if fault is None else f"{mode.value}: {fault.message}"
         elif controller.cycles == 0:
-            level, message = WARN, f"waiting: {feedback.trouble}"
+            level, message = WARN, f"waiting: {estimator.trouble}"
         elif controller.clamped_cycles > self._clamped:
             level, message = WARN, "active, at the effort limit"
         values: dict[str, object] = {
@@ -82,22 +57,22 @@ class StatusReport:
             "cause": "" if fault is None else fault.cause.value,
             "joint": "" if fault is None else fault.joint,
             "value": "" if fault is None else fault.value,
-            "faults": controller.fault_count,
+            "faults": safety.fault_count,
             "cycles": controller.cycles,
             "rate": (controller.cycles - self._cycles) / max(steady - self._since, 1e-3),
-            "late cycles": controller.late_cycles,
+            "late cycles": clock.rate.late,
             "clamped cycles": controller.clamped_cycles,
             "rate limited cycles": controller.slowed_cycles,
-            "state age": feedback.age(steady) if feedback.known else "",
-            "stamp age": stamp_age if feedback.known else "",
-            "speed scaling": controller.speed_scaling,
+            "state age": estimator.age(steady) if estimator.estimate.known else "",
+            "stamp age": stamp_age if estimator.estimate.known else "",
+            "speed scaling": plan.speed,
             "trajectories": controller.trajectories,
-            "dropped trajectories": controller.dropped_trajectories,
-            "following": controller.following,
+            "dropped trajectories": plan.drops,
+            "following": plan.busy,
         }
-        if controller.end_effector is not None:
+        if controller.law.end_effector is not None:
             names = "hand position error", "hand rotation error", "smallest singular value", "hand directions damped"
-            values |= zip(names, controller.end_effector, strict=True)
+            values |= zip(names, controller.law.end_effector, strict=True)
         return Status(level, message, values)
 
 

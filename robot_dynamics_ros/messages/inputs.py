@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from robot_dynamics_ros.control.session import ControllerSession, Now, Output
-from robot_dynamics_ros.control.status import ERROR, Note
+from robot_dynamics_ros.control.interface import ERROR, Note, Now, Output
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.task_space import EndEffectorTarget
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import HEADER, CdrReader
@@ -49,7 +49,7 @@ class InputReader:
     def __init__(self, session: ControllerSession, topic: str = JOINT_STATES, renamed: Renaming = unchanged) -> None:
         """Create a reader; ``topic`` is the name of joint_states in errors."""
         self._session, self._renamed = session, renamed
-        self._states = JointStateReader(session.robot.joint_names, topic, renamed)
+        self._states = JointStateReader(session.arm.robot.joint_names, topic, renamed)
 
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
         """Pass a serialized message ``data`` to the session and return the output.
@@ -74,7 +74,8 @@ class InputReader:
         if topic == "emergency_stop" or topic.startswith("/"):
             source = topic if topic.startswith("/") else f"~/{topic}"
             engaged = data[HEADER : HEADER + 1] != b"\0"  # invalid values never release it
-            return session.on_emergency_stop(source, engaged)
+            session.safety.emergency_stop(source, engaged)
+            return Output()
         if topic == "joint_trajectory":
             start, points = read_trajectory(data, self._renamed)
             return session.on_trajectory(points, start, now)

@@ -17,12 +17,13 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control import parameters
-from robot_dynamics_ros.control.controller import warm_up_controller
+from robot_dynamics_ros.control.interface import Now, Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import Configuration
-from robot_dynamics_ros.control.session import ControllerSession, Now, Output
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.control.trajectory.goals import Tolerances, read_tolerances
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.inputs import InputReader
 from robot_dynamics_ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
@@ -132,7 +133,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         disable_garbage_collection()
         self._report.begin()
         self._publish(output)
-        names = ", ".join(self._session.robot.joint_names)
+        names = ", ".join(self._session.arm.robot.joint_names)
         self.get_logger().info(f"active: law {self._session.settings.law}, joints {names}")
 
     def deactivate(self) -> None:
@@ -144,7 +145,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         if session is None or session.controller is None:
             return
         self._interfaces.abort("the node was deactivated")
-        session.controller.begin_stop()
+        session.safety.begin_stop()
         timeout = parameters.STOP_TIMEOUT.read(self.values)
         self.spin_until(lambda: session.controller is None or session.controller.stopped, timeout)
         self._publish(session.deactivate(self._now()))
@@ -220,7 +221,10 @@ class ComputedTorqueNode(ManagedRobotNode):
 
     def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._session is not None
-        response.success = self._session.cancel()
+        controller = self._session.controller
+        if controller is not None:
+            controller.cancel()
+        response.success = controller is not None
         response.message = "trajectory canceled" if response.success else "the node is not active. Cure: activate it"
         if response.success:
             self._interfaces.abort("canceled by the service ~/cancel")
@@ -239,7 +243,7 @@ class ComputedTorqueNode(ManagedRobotNode):
 
     def _stop_in_emergency(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._session is not None
-        self._session.stop_in_emergency()
+        self._session.safety.request_emergency_stop("the service ~/emergency_stop")
         active = self._session.controller is not None
         response.message = "engaged until ~/clear_fault" if active else "engaged for the next activation"
         response.success = True
@@ -252,7 +256,7 @@ class ComputedTorqueNode(ManagedRobotNode):
             values = check_changes(parameters.ALL, self.values, changes, too_late)
             if self._session is not None:
                 settings, configuration = read_settings(values), Configuration.of(values, *self.files)
-                tolerances = read_tolerances(values, self._session.robot.joint_names)
+                tolerances = read_tolerances(values, self._session.arm.robot.joint_names)
                 self._session.tune(settings)
                 self._interfaces.tolerances = tolerances
                 self._outputs.configuration(configuration.text())

@@ -10,9 +10,9 @@ from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.interface import OK, WARN, Note, Now
 from robot_dynamics_ros.control.parameters import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE
-from robot_dynamics_ros.control.session import ControllerSession, Now
-from robot_dynamics_ros.control.status import OK, WARN, Note
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.trajectory.goals import (
     Deadline,
     Ending,
@@ -66,7 +66,7 @@ class ControlInterfaces:
         ``outputs`` publishes commands and events; ``tolerances`` apply to goals that request none.
         """
         self._node, self._session, self._outputs = node, session, outputs
-        self._names = session.robot.joint_names
+        self._names = session.arm.robot.joint_names
         self._monitor_rate, publish_rate = ACTION_MONITOR_RATE.read(node.values), STATE_PUBLISH_RATE.read(node.values)
         self._deadline, self._cycles = Deadline(publish_rate), 0
         self._goal: tuple[Any, GoalExecution] | None = None
@@ -119,18 +119,19 @@ class ControlInterfaces:
         if command is None or controller.cycles == self._cycles:
             return
         self._cycles = controller.cycles
-        if not self._deadline.due(controller.time) or self._publisher.get_subscription_count() == 0:
+        if not self._deadline.due(controller.clock.time) or self._publisher.get_subscription_count() == 0:
             return
         message, desired = self._state, command.desired
         message.header.stamp = stamp(self._session.state_stamp)
         message.reference = trajectory_point((desired.q, desired.qd, desired.qdd))
-        if controller.feedback.known:
-            q, qd = controller.feedback.state
+        estimate = controller.estimator.estimate
+        if estimate.known:
+            q, qd = estimate.state
             message.feedback = trajectory_point((q, qd))
             message.error = trajectory_point((desired.q - q, desired.qd - qd))
         message.output.effort = to_array(command.effort)
         if hasattr(message, "speed_scaling_factor"):  # since control_msgs 5.3.0 (Jazzy)
-            message.speed_scaling_factor = controller.speed_scaling
+            message.speed_scaling_factor = controller.plan.speed
         self._publisher.publish(message)
 
     # Goals

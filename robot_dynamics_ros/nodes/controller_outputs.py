@@ -20,11 +20,12 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags.black_box import CONFIGURATION, BlackBox
 from robot_dynamics_ros.bags.storage import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT
-from robot_dynamics_ros.control.feedback import Feedback
+from robot_dynamics_ros.control.estimate import Estimator
+from robot_dynamics_ros.control.interface import OK, WARN, Followed, Output
 from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS, EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
-from robot_dynamics_ros.control.session import ControllerSession, Followed, Output
-from robot_dynamics_ros.control.status import OK, WARN, Status, StatusReport, in_words
+from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.control.status import Status, StatusReport, in_words
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -74,7 +75,7 @@ class ControllerOutputs:
         self._trajectories_with_effort = node.create_publisher(JointTrajectory, "~/joint_trajectory_with_effort", 5)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._configuration = node.create_publisher(String, "~/configuration", latched)
-        names = session.robot.joint_names
+        names = session.arm.robot.joint_names
         self._effort_writer = EffortWriter(len(names))
         self._command_state_writer = JointStateWriter(names, numbered=True)
         self._state_writer = JointStateWriter(names)
@@ -121,15 +122,15 @@ class ControllerOutputs:
         """Yield b"" in each cycle, which computes a part of the trajectory, and at the end the serialized message."""
         controller = self._session.controller
         assert controller is not None
-        settings, drops = controller.settings, controller.dropped_trajectories
+        settings, drops = controller.settings, controller.plan.drops
         smoothing = settings.friction_smoothing_velocity if settings.friction_compensation else None
         period, slices = settings.trajectory_effort_period, []
         trajectory, points, stamp = followed
         try:
-            for part in trajectory_effort(controller.model, trajectory, points.joint_names, period, smoothing):
+            for part in trajectory_effort(controller.arm.model, trajectory, points.joint_names, period, smoothing):
                 slices.append(part)
                 yield b""
-                if controller.dropped_trajectories != drops:
+                if controller.plan.drops != drops:
                     return
             yield write_trajectory(stamp, joined(slices))
         except RobotDynamicsError as error:
@@ -201,7 +202,7 @@ class ControllerReport:
                 continue
             if self.box is not None and transition.before is Mode.ACTIVE:
                 self.box.fault()
-            self._send(self._controller_status(session, transition), session.robot.name)
+            self._send(self._controller_status(session, transition), session.arm.robot.name)
 
     def publish_status(self, session: ControllerSession | None, obstacle: str) -> None:
         """Publish the status of the controller, to be called once a second.
@@ -216,23 +217,23 @@ class ControllerReport:
         if session is None or session.controller is None:
             state = "unconfigured" if session is None else "inactive"
             level = WARN if obstacle or session is None else OK
-            robot = "" if session is None else session.robot.name
+            robot = "" if session is None else session.arm.robot.name
             return self._send(Status(level, f"{state}: {obstacle}" if obstacle else state, {"mode": state}), robot)
-        if session.controller.feedback.silent:
-            self._note_silent_publishers(session.controller.feedback)
+        if session.controller.estimator.silent:
+            self._note_silent_publishers(session.controller.estimator)
         self.events(session, Output(notes=session.waiting()))
-        self._send(self._controller_status(session, None), session.robot.name)
+        self._send(self._controller_status(session, None), session.arm.robot.name)
         self._status.report(session.controller, time.monotonic())
         collect_garbage()
 
-    def _note_silent_publishers(self, feedback: Feedback) -> None:
+    def _note_silent_publishers(self, estimator: Estimator) -> None:
         """Record publishers of joint_states of which no message arrives as the reason why nothing is commanded."""
         name, now = self._node.resolve_topic_name("joint_states"), time.monotonic()
         publishers = self._node.count_publishers(name)
         if publishers == 0:
             self._since = now
         elif now - self._since > _DISCOVERY_TIME:
-            feedback.note_incomplete(
+            estimator.note_incomplete(
                 f"{name} has {publishers} {'publisher' if publishers == 1 else 'publishers'}, but no message was "
                 f"received in {now - self._since:.0f} s. Cure: check that it publishes (`ros2 topic hz {name}`); if "
                 "this node was killed before (kill -9), the shared memory between the two nodes may be broken: stop "

@@ -29,7 +29,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
 from robot_dynamics_ros.background import END_TIMEOUT, end_after, exit_process
-from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.errors import RobotDynamicsError, printable
 from robot_dynamics_ros.parameters import EXECUTOR
 from robot_dynamics_ros.parameters.file import file_parameters, own_parameters, unknown

@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.background import run_in_background
-from robot_dynamics_ros.control.feedback import Sample
+from robot_dynamics_ros.control.interface import Sample
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.joint_state import JointStateReader

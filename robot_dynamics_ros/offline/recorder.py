@@ -15,10 +15,11 @@ from typing import Any
 
 from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, BagWriter, message_types
 from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Now, Output
 from robot_dynamics_ros.control.safety import Transition
-from robot_dynamics_ros.control.session import ControllerSession, Now, Output
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.status import ERROR, OK, WARN, Note, StatusReport, in_words, plain
+from robot_dynamics_ros.control.status import StatusReport, in_words, plain
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
 
 COMMANDS = "/computed_torque_node/command_states"
@@ -99,7 +100,7 @@ class SessionRecorder:
         """Create a recorder of ``session`` to the bag of ``writer``; ``commands`` is the topic of the commands."""
         self.count = 0
         self._writer, self._commands, self._session = writer, commands, session
-        self._joint_state = JointStateWriter(session.robot.joint_names, numbered=True)
+        self._joint_state = JointStateWriter(session.arm.robot.joint_names, numbered=True)
         self._number = 0
         self._saturated: Counter[str] = Counter()
         self._transitions: list[Transition] = []
@@ -161,7 +162,7 @@ class SessionRecorder:
                     level=status.level,
                     name=f"{self._commands.rpartition('/')[0].lstrip('/')}: controller",
                     message=status.message,
-                    hardware_id=self._session.robot.name,
+                    hardware_id=self._session.arm.robot.name,
                     values=[
                         types["diagnostic_msgs/msg/KeyValue"](key=key, value=plain(value))
                         for key, value in status.values.items()

@@ -23,13 +23,13 @@ from robot_dynamics_ros.bags.storage import (
     BagWriter,
     text_message,
 )
-from robot_dynamics_ros.control.controller import warm_up_controller
-from robot_dynamics_ros.control.feedback import UnusableSample
+from robot_dynamics_ros.control.interface import UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import BagError
 from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.messages.inputs import INPUTS, TARGETS, InputReader
@@ -157,7 +157,7 @@ def replay(
             recorder.write(at, inputs.receive(names[message.topic], message.data, time_of(at)))
         if not recorder.count:
             assert session.controller is not None
-            reason = session.controller.feedback.trouble.partition(". Cure: ")[0]
+            reason = session.controller.estimator.trouble.partition(". Cure: ")[0]
             raise BagError(f"{bag}: no command was computed: {reason}. Cure: give --rename, --topic or another --robot")
         return recorder.outcome(states)
 

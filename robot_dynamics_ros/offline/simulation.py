@@ -14,13 +14,13 @@ from robot_dynamics_ros.bags.storage import (
     BagWriter,
     text_message,
 )
-from robot_dynamics_ros.control.controller import warm_up_controller
+from robot_dynamics_ros.control.interface import ERROR, Output
 from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.session import ControllerSession, Output
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.status import ERROR
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
 from robot_dynamics_ros.messages.inputs import InputReader

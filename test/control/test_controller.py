@@ -8,9 +8,10 @@ import pytest
 
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controlled_arm import ControlledArm
+from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.safety import Cause, Mode
+from robot_dynamics_ros.control.safety import Cause, Mode, Safety
 from robot_dynamics_ros.control.settings import SafetySettings
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
@@ -38,7 +39,7 @@ OUTSIDE = [0.3, 2.5]  # the limit of joint2 is 2 rad
 
 def desired(controller: Controller, time: float) -> tuple[Any, Any]:
     """Return desired position and velocity after a cycle in the state q, qd."""
-    q, qd = (x.copy() for x in (controller._desired.q, controller._desired.qd))
+    q, qd = (x.copy() for x in (controller.plan.q, controller.plan.qd))
     result = command(controller, time, q, qd).desired
     return result.q.copy(), result.qd.copy()
 
@@ -46,7 +47,7 @@ def desired(controller: Controller, time: float) -> tuple[Any, Any]:
 @pytest.mark.parametrize("law", ["computed_torque", "pd_gravity"])
 def test_it_holds_the_first_measured_position(law: str) -> None:
     """Gravity torque, Tsai (9.117)-(9.118), from the first command on; later position errors are corrected."""
-    controller = Controller(MODEL, teleporting(law=law, ramp_time=2.0, torque_rate_limit=[20.0]))
+    controller = make_controller(MODEL, teleporting(law=law, ramp_time=2.0, torque_rate_limit=[20.0]))
     first = command(controller, 0.0)
     assert_close(first.desired.q, Q, 0.0)
     assert_close(first.effort, WEIGHT, 1e-12)
@@ -56,24 +57,22 @@ def test_it_holds_the_first_measured_position(law: str) -> None:
 
 
 def test_no_command_before_the_first_state() -> None:
-    controller = Controller(MODEL, teleporting())
+    controller = make_controller(MODEL, teleporting())
     with pytest.raises(TrajectoryError, match="joint_states"):
         controller.follow(move((1.0, 0.5)), None, 0.0)
     assert controller.update(0.0, 0.0) is None
-    assert controller.last_effort(controller.time) is None
+    assert controller.finish(controller.clock.time) is None
 
 
 @pytest.mark.parametrize("law", ["computed_torque", "task_space_computed_torque"])
 def test_it_holds_a_given_position_from_the_start(law: str) -> None:
-    """The array of the caller is copied."""
-    controller, start = Controller(MODEL, teleporting(law=law, task_space=TASK_SPACE)), Q.copy()
-    controller.hold_from_the_start(start)
-    start += 1.0
+    settings = teleporting(law=law, task_space=TASK_SPACE)
+    controller = Controller(ControlledArm(MODEL), settings, Safety(settings.safety), Q)
     assert_close(command(controller, 0.0, Q + 0.1).desired.q, Q, 0.0)
-    if controller.end_effector is not None:
+    if controller.law.end_effector is not None:
         a, b = (MODEL.link_pose(q, MODEL.link_names[-1])[:3, 3] for q in (Q, Q + 0.1))
-        assert controller.end_effector.position_error == pytest.approx(np.linalg.norm(a - b), abs=1e-12)
-    assert (controller.end_effector is None) == (law == "computed_torque")
+        assert controller.law.end_effector.position_error == pytest.approx(np.linalg.norm(a - b), abs=1e-12)
+    assert (controller.law.end_effector is None) == (law == "computed_torque")
 
 
 def test_a_trajectory_may_begin_in_the_measured_state() -> None:
@@ -85,7 +84,7 @@ def test_a_trajectory_may_begin_in_the_measured_state() -> None:
 
 def test_the_command_starts_at_the_measured_effort() -> None:
     """The measured effort of an unmodelled load is added, decreasing to zero within ramp_time."""
-    controller = Controller(MODEL, teleporting(law="pd_gravity", kp=[100.0], kd=[0.0], ramp_time=2.0))
+    controller = make_controller(MODEL, teleporting(law="pd_gravity", kp=[100.0], kd=[0.0], ramp_time=2.0))
     load = np.array([3.0, 1.0])
     controller.start_effort = WEIGHT + load
     for time, share in ((0.0, 1.0), (0.5, 0.75), (1.0, 0.5), (2.0, 0.0), (3.0, 0.0)):
@@ -96,7 +95,7 @@ def test_the_command_starts_at_the_measured_effort() -> None:
 def test_the_start_takes_longer_where_the_law_is_too_soft_for_the_load(law: str, stiffness: Any) -> None:
     """The arm yields by load / kp, at most at 0.05 rad/s; under computed torque by M^-1 load / kp, kp in 1/s^2."""
     kp = stiffness or [5.0]
-    controller = Controller(MODEL, teleporting(law=law, kp=kp, kd=[0.0], ramp_time=1.0))
+    controller = make_controller(MODEL, teleporting(law=law, kp=kp, kd=[0.0], ramp_time=1.0))
     load = np.array([3.0, 1.0])
     controller.start_effort = WEIGHT + load
     sag = load / kp if stiffness else np.linalg.solve(tsai.mass_matrix(P, Q), load) / 5.0
@@ -121,7 +120,7 @@ def test_torque_laws_use_the_inertia_at_the_start(law: str) -> None:
 def test_an_open_loop_law_needs_no_states() -> None:
     """It starts at its first point; if the clock goes back it holds the desired position."""
     start = np.array([1.0, 0.5])
-    controller = Controller(MODEL, teleporting(law="feedforward"))
+    controller = make_controller(MODEL, teleporting(law="feedforward"))
     assert controller.update(5.0, 5.0) is None
     controller.follow(move(start, (0.2, 0.3)), None, 5.0)
     for time, clock in ((5.0, 5.0), (5.5, 5.5), (6.0, 6.0), (1.0, 6.1)):
@@ -129,21 +128,23 @@ def test_an_open_loop_law_needs_no_states() -> None:
         assert result.mode is (Mode.ACTIVE if time > 1.0 else Mode.HOLD)
         assert_close(result.desired.q, start, 1e-12)
         assert_close(result.effort, tsai.gravity(P, start), 1e-12)
-        assert_close(controller.last_effort(controller.time), tsai.gravity(P, start), 1e-12)
+        assert_close(controller.finish(controller.clock.time).effort, tsai.gravity(P, start), 1e-12)
     controller.clear_fault(6.1)
     assert_close(controller.update(1.1, 6.2).desired.q, start, 1e-12)
     assert controller.mode is Mode.ACTIVE
 
 
 def test_states_under_an_open_loop_law_are_checked() -> None:
-    controller = Controller(MODEL, teleporting(law="feedforward"))
+    controller = make_controller(MODEL, teleporting(law="feedforward"))
     assert command(controller, 0.0).mode is Mode.ACTIVE
-    assert command(controller, 0.1, [0.3, 2.1]).mode is Mode.HOLD and controller.fault.cause is Cause.POSITION_LIMIT
+    assert (
+        command(controller, 0.1, [0.3, 2.1]).mode is Mode.HOLD and controller.safety.fault.cause is Cause.POSITION_LIMIT
+    )
 
 
 @pytest.mark.parametrize(("law", "begun"), [("feedforward", True), ("computed_torque", False)])
 def test_missing_states_are_no_fault_under_an_open_loop_law_or_before_the_start(law: str, begun: bool) -> None:
-    controller = Controller(MODEL, teleporting(law=law))
+    controller = make_controller(MODEL, teleporting(law=law))
     if begun:
         command(controller, 0.0)
     assert controller.watch(9.0) is None
@@ -153,15 +154,15 @@ def test_missing_states_are_no_fault_under_an_open_loop_law_or_before_the_start(
 @pytest.mark.parametrize("law", sorted(LAWS))
 def test_gravity_is_omitted_if_the_robot_adds_it(law: str) -> None:
     """In law, hold and last command."""
-    controller = Controller(MODEL, teleporting(law=law, robot_compensates_gravity=True, task_space=TASK_SPACE))
-    weightless = Controller(MODEL.without_gravity(), teleporting(law=law, task_space=TASK_SPACE))
+    controller = make_controller(MODEL, teleporting(law=law, robot_compensates_gravity=True, task_space=TASK_SPACE))
+    weightless = make_controller(MODEL.without_gravity(), teleporting(law=law, task_space=TASK_SPACE))
     for each in (controller, weightless):
         command(each, 0.0)
         if LAWS[law].follows:
             each.follow(move((1.0, 0.5)), None, 0.0)
     for time in (0.2, 0.5):
         assert_close(command(controller, time, Q + 0.1).effort, command(weightless, time, Q + 0.1).effort, 0.0)
-    assert_close(controller.last_effort(controller.time), REST, 0.0)
+    assert_close(controller.finish(controller.clock.time).effort, REST, 0.0)
     if LAWS[law].needs_state:
         assert_close(command(controller, 0.6, NAN).effort, REST, 0.0)
 
@@ -171,7 +172,7 @@ def test_the_friction_of_the_desired_motion_is_compensated(on: bool) -> None:
     """Not that of the measured motion; the arm rests here."""
     arm = ARM.with_joint("joint1", extra='<dynamics damping="0.5" friction="2"/>')
     model = RobotModel.from_urdf(arm.urdf, gravity=GRAVITY)
-    controller = Controller(model, teleporting(friction_compensation=on, kp=[0.0], kd=[0.0]))
+    controller = make_controller(model, teleporting(friction_compensation=on, kp=[0.0], kd=[0.0]))
     command(controller, 0.0)
     controller.follow(move(Q + [1.0, 0.5]), None, 0.0)
     result = command(controller, 0.3)
@@ -189,7 +190,7 @@ def test_the_rate_of_the_torque_is_limited() -> None:
 
 def test_the_rate_limit_applies_when_cycles_resume() -> None:
     """Hold commands during 0.25 s without cycles; the next cycle's step counts from its last command."""
-    controller = Controller(MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0]))
+    controller = make_controller(MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0]))
     command(controller, 100.0)
     controller.measure(100.25, 100.25, Q, np.full(2, 2.0))
     held = controller.watch(100.25)
@@ -249,7 +250,7 @@ def test_points_are_clamped() -> None:
 
 
 def test_a_joint_beyond_its_limit_may_only_move_back() -> None:
-    controller = Controller(MODEL, teleporting())
+    controller = make_controller(MODEL, teleporting())
     command(controller, 0.0, [Q[0], 2.03])
     controller.follow(points([1.0], [1.5], [0.0]), None, 0.0)
     with pytest.raises(TrajectoryError, match="joint 'joint2'"):
@@ -260,7 +261,7 @@ def test_a_joint_beyond_its_limit_may_only_move_back() -> None:
 def test_goals_of_a_continuous_joint_are_at_most_half_a_turn_away(kind: str) -> None:
     """Only the first point is wrapped; the trajectory with effort keeps the positions of the points."""
     model = RobotModel.from_urdf(ARM.with_joint("joint1", type=kind).urdf, gravity=GRAVITY)
-    controller = Controller(model, teleporting(law="feedforward"))
+    controller = make_controller(model, teleporting(law="feedforward"))
     command(controller, 0.0)
     goal = move(Q + [math.tau + 0.1, 0.0], Q + [math.tau - 0.1, 0.0], Q + [2 * math.tau, 0.0], seconds=5.0)
     trajectory = controller.follow(goal, None, 0.0)
@@ -289,7 +290,7 @@ def test_each_check(law: str, on_fault: str, case: str) -> None:
     if LAWS[law].follows:
         controller.follow(move((1.0, 0.5)), None, 0.0)
     failed = command(controller, 0.1, **{"q": Q, **change})
-    (transition,) = controller.take_transitions()
+    (transition,) = controller.safety.take_transitions()
     assert (transition.fault.cause, transition.fault.joint) == (expected_cause, joint)
     assert failed.mode.value == transition.after.value == on_fault
     q = np.array(Q if expected_cause is Cause.STATE_INVALID else change.get("q", Q))
@@ -317,11 +318,11 @@ def test_each_check(law: str, on_fault: str, case: str) -> None:
 def test_it_does_not_clear_while_the_check_fails() -> None:
     controller = started()
     controller.clear_fault(0.0)  # no fault
-    assert controller.mode is Mode.ACTIVE and controller.take_transitions() == []
+    assert controller.mode is Mode.ACTIVE and controller.safety.take_transitions() == ()
     command(controller, 0.1, NAN)
-    drops = controller.dropped_trajectories
+    drops = controller.plan.drops
     controller.cancel()
-    assert controller.dropped_trajectories == drops, "the fault has dropped them"
+    assert controller.plan.drops == drops, "the fault has dropped them"
     with pytest.raises(RobotDynamicsError, match="joint1"):
         controller.clear_fault(0.1)
     assert controller.mode is Mode.HOLD
@@ -346,7 +347,7 @@ def test_an_arm_beyond_a_limit_moves_back_after_the_fault_is_cleared() -> None:
 
 def test_old_feedback() -> None:
     """Gravity compensation without damping for stale_hold_time, then zero; clearing requires states."""
-    controller = Controller(MODEL, teleporting(safety=SafetySettings(state_timeout=0.1, stale_hold_time=0.5)))
+    controller = make_controller(MODEL, teleporting(safety=SafetySettings(state_timeout=0.1, stale_hold_time=0.5)))
     command(controller, 0.0, Q, [0.5, 0.5])
     assert controller.watch(0.1) is None
     held = controller.watch(0.11)
@@ -358,11 +359,11 @@ def test_old_feedback() -> None:
     dropped = controller.watch(0.7)
     assert dropped.mode is Mode.ZERO
     assert_close(dropped.effort, REST, 0.0)
-    assert_close(controller.last_effort(controller.time), REST, 0.0)
+    assert_close(controller.finish(controller.clock.time).effort, REST, 0.0)
     back = command(controller, 1.0)
     assert back.mode is Mode.HOLD
     assert_close(back.effort, WEIGHT, 1e-12)
-    assert [t.after for t in controller.take_transitions()] == [Mode.HOLD, Mode.ZERO, Mode.HOLD]
+    assert [t.after for t in controller.safety.take_transitions()] == [Mode.HOLD, Mode.ZERO, Mode.HOLD]
 
 
 def test_desired_motion_with_non_finite_torque() -> None:
@@ -374,7 +375,7 @@ def test_desired_motion_with_non_finite_torque() -> None:
     controller.tune(teleporting(law="pd_feedforward", trajectories=rules))
     controller.follow(huge, None, 0.0)
     failed = command(controller, 0.1)
-    assert failed.mode is Mode.HOLD and controller.fault.cause is Cause.TORQUE_NOT_FINITE
+    assert failed.mode is Mode.HOLD and controller.safety.fault.cause is Cause.TORQUE_NOT_FINITE
     assert_close(failed.effort, WEIGHT, 1e-12)
 
 
@@ -383,7 +384,7 @@ def test_the_last_command(on_fault: str) -> None:
     controller = started(safety=SafetySettings(on_fault=on_fault))
     command(controller, 0.5, Q + 0.2, [1.0, 1.0])
     expected = tsai.gravity(P, Q + 0.2) if on_fault == "hold" else REST
-    assert_close(controller.last_effort(controller.time), expected, 1e-12)
+    assert_close(controller.finish(controller.clock.time).effort, expected, 1e-12)
 
 
 def test_the_last_command_obeys_the_rate_limit() -> None:
@@ -391,7 +392,7 @@ def test_the_last_command_obeys_the_rate_limit() -> None:
     for k in range(1, 4):
         pulled = command(controller, 0.1 * k, Q - 0.5).effort.copy()
     towards = tsai.gravity(P, Q - 0.5) - pulled
-    assert_close(controller.last_effort(0.45), pulled + np.clip(towards, -3.0, 3.0), 1e-9)
+    assert_close(controller.finish(0.45).effort, pulled + np.clip(towards, -3.0, 3.0), 1e-9)
 
 
 @pytest.mark.parametrize(("effect", "mode"), [("stop", Mode.HOLD), ("zero", Mode.ZERO)])
@@ -399,14 +400,14 @@ def test_an_emergency_stop_ends_by_clear_fault_alone(effect: str, mode: Mode) ->
     """Not by fault_reset auto, nor before it has taken effect; without cycles ``watch`` executes it."""
     safety = SafetySettings(on_fault="zero", fault_reset="auto", emergency_stop_effect=effect)
     controller = started(torque_rate_limit=(1.0,), safety=safety)
-    controller.emergency_stop("a button")
+    controller.safety.request_emergency_stop("a button")
     assert controller.watch(0.001) is None
     with pytest.raises(RobotDynamicsError, match="next cycle"):
         controller.clear_fault(0.001)
     stopped = controller.watch(0.02)
     assert stopped.mode is mode and stopped.effort.any() == (effect == "stop")
     assert all(command(controller, 0.02 + 0.01 * k).mode is mode for k in range(50))
-    assert controller.fault.cause is Cause.EMERGENCY_STOP
+    assert controller.safety.fault.cause is Cause.EMERGENCY_STOP
     controller.clear_fault(0.52)
     assert command(controller, 0.53).mode is Mode.ACTIVE
 
@@ -417,20 +418,20 @@ def test_an_emergency_stop_keeps_zero_effort() -> None:
     controller.watch(0.2)
     controller.watch(0.8)
     assert controller.mode is Mode.ZERO
-    controller.emergency_stop("a button")
+    controller.safety.request_emergency_stop("a button")
     assert not command(controller, 0.9).effort.any()
 
 
 @pytest.mark.parametrize("reset", ["manual", "auto"])
 def test_time_that_goes_back_is_a_fault_that_drops_the_trajectory(reset: str) -> None:
-    controller = Controller(MODEL, teleporting(safety=SafetySettings(fault_reset=reset)))
+    controller = make_controller(MODEL, teleporting(safety=SafetySettings(fault_reset=reset)))
     command(controller, 5.0)
     controller.follow(move((1.0, 0.5)), None, 5.0)
     command(controller, 5.5)
     there = np.array([0.1, 0.2])
     held = command(controller, 1.0, there)
     assert held.mode is Mode.HOLD
-    assert (controller.fault.cause, controller.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
+    assert (controller.safety.fault.cause, controller.safety.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
     assert_close(held.effort, tsai.gravity(P, there), 1e-12)
     for time in (1.1, 1.2, 1.35):
         later = command(controller, time, there)
@@ -441,11 +442,11 @@ def test_time_that_goes_back_is_a_fault_that_drops_the_trajectory(reset: str) ->
 
 
 def test_the_rate_limit_uses_the_steady_clock_after_a_jump_back() -> None:
-    controller = Controller(MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0]))
+    controller = make_controller(MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0]))
     command(controller, 5.0)
     command(controller, 5.5)
     held = command(controller, 1.0, qd=[1.0, 1.0], steady=5.6)
-    assert (controller.fault.cause, controller.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
+    assert (controller.safety.fault.cause, controller.safety.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
     assert_close(np.abs(held.effort - WEIGHT), [1.0, 1.0], 1e-9)
 
 
@@ -454,16 +455,19 @@ def test_a_jump_ahead_by_more_than_the_state_timeout(leap: float, mode: Mode) ->
     controller = started(safety=SafetySettings(state_timeout=0.125))
     assert command(controller, 1.0 + leap, steady=1.0).mode is mode
     if mode is Mode.HOLD:
-        assert (controller.fault.cause, controller.fault.value) == (Cause.CLOCK_JUMPED_AHEAD, pytest.approx(leap))
+        assert (controller.safety.fault.cause, controller.safety.fault.value) == (
+            Cause.CLOCK_JUMPED_AHEAD,
+            pytest.approx(leap),
+        )
 
 
 def test_a_rate_that_is_not_kept() -> None:
     """Counted from the start, and from a jump back of the clock."""
-    controller = Controller(MODEL, teleporting(update_rate=100.0))
+    controller = make_controller(MODEL, teleporting(update_rate=100.0))
     command(controller, 100.0, steady=0.0)
     modes = [command(controller, 0.05 * k, steady=0.05 * k).mode for k in range(1, 40)]
-    assert modes[-1] is Mode.HOLD and controller.fault.cause is Cause.CYCLE_RATE
-    assert controller.late_cycles == 38
+    assert modes[-1] is Mode.HOLD and controller.safety.fault.cause is Cause.CYCLE_RATE
+    assert controller.clock.rate.late == 38
     with pytest.raises(RobotDynamicsError, match="20%"):
         controller.clear_fault(1.95)
 
@@ -479,31 +483,31 @@ def test_a_rate_that_is_not_kept() -> None:
     ],
 )
 def test_missing_cycles_are_a_fault_if_both_clocks_advance(stamp: float, steady: float, held: bool) -> None:
-    controller = Controller(MODEL, teleporting(safety=SafetySettings(state_timeout=0.125)))
+    controller = make_controller(MODEL, teleporting(safety=SafetySettings(state_timeout=0.125)))
     command(controller, 100.0)
     controller.measure(stamp, steady, Q, REST)
     decided = controller.watch(steady)
     assert (decided is not None) == held
     if decided is not None:
-        assert decided.mode is Mode.HOLD and controller.fault.cause is Cause.CYCLE_RATE
+        assert decided.mode is Mode.HOLD and controller.safety.fault.cause is Cause.CYCLE_RATE
         assert_close(decided.effort, WEIGHT, 1e-12)
 
 
 def test_a_payload_applies_from_the_next_cycle_on() -> None:
     controller = started()
     payload = (MODEL.link_names[-1], 2.0, (0.1, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
-    controller.set_payload(*payload)
+    controller.arm.set_payload(*payload)
     before, after = MODEL.gravity_torque(Q), MODEL.with_payload(*payload).gravity_torque(Q)
     for time, share in ((0.1, 0.5), (0.2, 1.0), (0.3, 1.0)):
         assert_close(command(controller, time).effort, before + share * (after - before), 1e-9)
     with pytest.raises(RobotDynamicsError, match='"hand"'):
-        controller.set_payload("hand", *payload[1:])
+        controller.arm.set_payload("hand", *payload[1:])
 
 
 def test_a_change_of_law_keeps_the_position() -> None:
     controller = started()
     for k, law in enumerate(LAWS):
-        controller.period = 0.0  # the gains are unstable at 10 Hz
+        controller.clock.period = 0.0  # the gains are unstable at 10 Hz
         controller.tune(teleporting(law=law, task_space=TASK_SPACE))
         for time in (k + 0.1, k + 1.0):
             result = command(controller, time)
@@ -515,14 +519,14 @@ def test_gravity_compensation_refuses_trajectories() -> None:
     controller = started()
     controller.follow(move(Q, Q, effort=np.full((2, 2), 3.0)), None, 0.0)
     assert_close(command(controller, 1.1).effort, WEIGHT + 3.0, 1e-9)
-    controller.period = 0.0  # the gains are unstable at 10 Hz
+    controller.clock.period = 0.0  # the gains are unstable at 10 Hz
     controller.tune(teleporting(law="gravity_compensation"))
     command(controller, 1.2)
     there = Q + 0.4
     assert_close(command(controller, 1.5, there).effort, tsai.gravity(P, there), 1e-9)
     with pytest.raises(TrajectoryError, match="gravity_compensation"):
         controller.follow(move((1.0, 0.5)), None, 1.5)
-    controller.period = 0.0
+    controller.clock.period = 0.0
     controller.tune(teleporting())  # the new law holds the position to which the arm was guided
     result = command(controller, 2.0, there)
     assert_close(result.desired.q, there, 0.0)
@@ -539,7 +543,7 @@ def test_a_new_integral_gain_keeps_the_torque() -> None:
     assert_close(result.effort, expected, 1e-9)
     for ki, share in ((200.0, 11.0), (0.0, 0.0)):
         controller.tune(teleporting(ki=[ki]))
-        result = command(controller, controller.time + 0.5, Q - error)  # the last cycles have added their errors
+        result = command(controller, controller.clock.time + 0.5, Q - error)  # the last cycles have added their errors
         assert_close(result.effort, tsai.torque(P, Q - error, REST, 100.0 * error + share * error), 1e-9)
 
 
@@ -570,7 +574,7 @@ def test_new_effort_limits_and_a_new_fall_back() -> None:
 
 def test_a_new_margin_accepts_the_present_position() -> None:
     """An arm that started beyond its limit of 2 may stay there and move back, but not further out."""
-    controller = Controller(MODEL, teleporting())
+    controller = make_controller(MODEL, teleporting())
     command(controller, 0.0, OUTSIDE)
     controller.tune(teleporting(safety=SafetySettings(position_limit_margin=[0.1])))
     for time, elbow, mode in ((0.1, 2.5, Mode.ACTIVE), (0.2, 2.59, Mode.ACTIVE), (0.3, 2.61, Mode.HOLD)):
@@ -586,25 +590,25 @@ def test_other_settings_do_not_move_the_limits() -> None:
 
 
 def test_the_observer_needs_commands_and_good_states_and_survives_other_settings() -> None:
-    controller = Controller(MODEL, teleporting(observer_gain=20.0))
+    controller = make_controller(MODEL, teleporting(observer_gain=20.0))
     for time in (0.0, 0.05):
         controller.measure(time, time, Q, REST)
-    assert controller.external_torque is None, "nothing is commanded yet"
+    assert controller.checks.collision.external.torque is None, "nothing is commanded yet"
     controller.update(0.05, 0.05)
     for time in (0.1, 0.2):
         command(controller, time, Q + 0.1)
-    observed = controller.external_torque
+    observed = controller.checks.collision.external.torque
     assert np.abs(observed).min() > 0.1, "the law pulls, and the arm does not move"
     controller.tune(teleporting(observer_gain=20.0, ramp_time=1.0))
-    assert controller.external_torque is observed
+    assert controller.checks.collision.external.torque is observed
     assert command(controller, 0.3, [0.3, 2.1]).mode is Mode.HOLD
-    assert controller.external_torque is not None
+    assert controller.checks.collision.external.torque is not None
     for time in (0.35, 0.4):
         command(controller, time, NAN)
-    assert controller.external_torque is None
+    assert controller.checks.collision.external.torque is None
     for time in (0.45, 0.5):
         command(controller, time)
-    assert controller.external_torque is not None
+    assert controller.checks.collision.external.torque is not None
     controller.tune(teleporting(ramp_time=1.0))
     command(controller, 0.6)
-    assert controller.external_torque is None
+    assert controller.checks.collision.external.torque is None

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robot_dynamics_ros.control.estimate import Estimator
 from robot_dynamics_ros.control.external_torque import ExternalTorque
-from robot_dynamics_ros.control.feedback import Feedback
 from robot_dynamics_ros.control.safety import Cause
 from support.comparing import assert_close
 from support.controlled_arm import MODEL, REST, Q
@@ -19,10 +19,10 @@ ARM = MODEL.without_gravity()  # the arm is held by an external torque
 
 def observe(external: ExternalTorque, times: Any, speed: Any = 0.0, cutoff: float = 0.0) -> Any:
     """Return the estimate after states at these times under EFFORT, with velocity speed times the index."""
-    feedback = Feedback(NAMES, cutoff, 0.1)
+    estimator = Estimator(NAMES, cutoff, 0.1)
     for k, time in enumerate(times):
-        feedback.take(time, time, Q, None if speed is None else k * (REST + speed))
-        external.observe(ARM, feedback, EFFORT)
+        estimator.measure(time, time, Q, None if speed is None else k * (REST + speed))
+        external.observe(ARM, estimator.estimate, EFFORT)
     return external.torque
 
 

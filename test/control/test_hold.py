@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.simulation import Plant
@@ -22,7 +22,7 @@ PERIOD, LATE = 0.002, 25
 def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(load_robot: Callable[..., RobotModel]) -> None:
     """With delays of 50 ms the law and the hold oscillate; with gravity compensation alone the arm stops."""
     model = load_robot("panda", "panda")
-    controller = Controller(model, ControllerSettings())
+    controller = make_controller(model, ControllerSettings())
     start = READY["panda"]
     plant = Plant(model, step_size=PERIOD / 2, initial_positions=start, initial_velocities=np.full(7, 0.5))
     effort = model.gravity_torque(start)
@@ -38,10 +38,10 @@ def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(load_robot: Callabl
             effort = commands.popleft()
         plant.step(effort, 2)
         speeds.append(float(np.abs(plant.velocity).max()))
-    assert controller.mode is Mode.FAULT and controller.fault.cause is Cause.VELOCITY_LIMIT
+    assert controller.mode is Mode.FAULT and controller.safety.fault.cause is Cause.VELOCITY_LIMIT
     assert max(speeds) < 100.0, "200 rad/s with damping, which never ends"
     assert max(speeds[-500:]) < 1.0, "friction has stopped it"
-    assert_close(controller.command.effort, model.gravity_torque(controller.feedback.state[0]), 1e-9)
+    assert_close(controller.command.effort, model.gravity_torque(controller.estimator.estimate.state[0]), 1e-9)
 
 
 def test_the_load_is_compensated_in_hold_and_afterwards() -> None:
@@ -63,12 +63,12 @@ def test_the_load_is_compensated_in_hold_and_afterwards() -> None:
 def test_zero_effort_if_the_torque_to_hold_is_not_finite(mass: float) -> None:
     """With a payload mass for which the gravity torque is infinite or NaN."""
     controller = started()
-    controller.set_payload(MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3)))
-    assert_close(controller.last_effort(controller.time), REST, 0.0)
+    controller.arm.set_payload(MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3)))
+    assert_close(controller.finish(controller.clock.time).effort, REST, 0.0)
     for time in (0.1, 0.2):
         result = command(controller, time)
         assert result.mode is Mode.ZERO and not result.effort.any()
-    assert controller.fault.cause is Cause.TORQUE_NOT_FINITE
+    assert controller.safety.fault.cause is Cause.TORQUE_NOT_FINITE
 
 
 def test_unstable_damping_is_omitted_until_the_fault_is_cleared() -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.limits import EffortLimiter, LastingCheck, MotionLimits
+from robot_dynamics_ros.control.controller import make_controller
+from robot_dynamics_ros.control.limits import EffortLimiter
+from robot_dynamics_ros.control.motion_checks import LastingExcess, MotionLimits
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.model.joint_limits import LimitRows
@@ -120,7 +121,7 @@ def test_a_joint_at_its_margin_is_not_reported(side: float) -> None:
 
 def test_a_limit_may_be_reached_for_some_time() -> None:
     """Each joint separately; leaving the limit resets the time."""
-    check, limits = LastingCheck(NAMES, Cause.SATURATION), np.array([1.0, 2.0])
+    check, limits = LastingExcess(NAMES, Cause.SATURATION), np.array([1.0, 2.0])
     for a, b, counts, fails in (
         (-1.0, 0.0, True, False),
         (-1.0, 0.0, True, False),
@@ -155,12 +156,12 @@ def test_a_manually_guided_arm_stops_before_its_soft_limit(urdf_path: Callable[[
     urdf = urdf_path("panda").read_text()
     soft = '<safety_controller soft_lower_limit="-2" soft_upper_limit="1.2" k_velocity="10"/>'
     model = RobotModel.from_urdf(urdf.replace('type="revolute">', f'type="revolute">{soft}', 1)).scaled(friction=0.0)
-    controller = Controller(model, ControllerSettings(law="gravity_compensation", update_rate=500.0))
+    controller = make_controller(model, ControllerSettings(law="gravity_compensation", update_rate=500.0))
     peer, q, qd, braked = Peer(urdf, model.joint_names), READY["panda"], np.zeros(7), []
     for k in range(1500):
         controller.measure(0.002 * k, 0.002 * k, q, qd)
         command = controller.update(0.002 * k, 0.002 * k)
-        assert command is not None and controller.fault is None
+        assert command is not None and controller.safety.fault is None
         braked.append(not np.array_equal(command.effort, model.gravity_torque(q)))
         if k == 1200:
             assert q[0] == pytest.approx(1.2, abs=0.01) and abs(qd[0]) < 0.01
@@ -200,12 +201,12 @@ def test_the_limits_of_a_differential_are_checked() -> None:
 def test_a_guided_differential_brakes_before_the_limits_of_its_joints(velocity: tuple[float, float]) -> None:
     """It coasts without friction until it is braked, and does not hit the stops of the plant."""
     model = differential()
-    controller = Controller(model, ControllerSettings(law="gravity_compensation", update_rate=500.0))
+    controller = make_controller(model, ControllerSettings(law="gravity_compensation", update_rate=500.0))
     plant = Plant(model, step_size=0.002, initial_velocities=velocity)
     for k in range(1500):
         controller.measure(0.002 * k, 0.002 * k, plant.position, plant.velocity)
         command = controller.update(0.002 * k, 0.002 * k)
-        assert command is not None and controller.fault is None
+        assert command is not None and controller.safety.fault is None
         plant.step(command.effort)
         rates, above, below = joint_motion(model, plant.position, plant.velocity)
         room = np.minimum(above, below)

@@ -5,13 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.limits import DampingCheck
-from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault, Mode, Safety, not_finite
+from robot_dynamics_ros.control.checks import not_finite
+from robot_dynamics_ros.control.hold import DampingCheck
+from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault, Mode, Safety
 from robot_dynamics_ros.control.settings import SafetySettings
 
 LIMIT = Fault(Cause.POSITION_LIMIT, "too far", "joint1", 2.0)
 STALE = Fault(Cause.STATE_STALE, "too old", value=0.3)
 NAN = Fault(Cause.STATE_INVALID, "nan", "joint2")
+
+
+def step(safety: Safety, fault: Fault | None, time: float, steady: float, blind: bool = False) -> None:
+    safety.step([] if fault is None else [fault], time, steady, blind)
 
 
 def machine(on_fault: str = "hold", reset: str = "manual") -> Safety:
@@ -21,15 +26,15 @@ def machine(on_fault: str = "hold", reset: str = "manual") -> Safety:
 @pytest.mark.parametrize(("on_fault", "after"), [("hold", Mode.HOLD), ("zero", Mode.ZERO)])
 def test_a_failed_check_leads_to_on_fault(on_fault: str, after: Mode) -> None:
     safety = machine(on_fault)
-    safety.evaluate(None, 0.0, 10.0)
+    step(safety, None, 0.0, 10.0)
     assert safety.mode is Mode.ACTIVE and safety.transitions == [] and safety.fault is None
-    safety.evaluate(LIMIT, 1.0, 11.0)
+    step(safety, LIMIT, 1.0, 11.0)
     assert safety.mode is after
     (transition,) = safety.transitions
     assert (transition.time, transition.before, transition.after) == (1.0, Mode.ACTIVE, after)
     assert transition.fault is LIMIT and safety.fault is LIMIT
     assert safety.holds == (on_fault == "hold")
-    assert safety.faults == 1
+    assert safety.fault_count == 1
 
 
 A, H, Z, F = Mode.ACTIVE, Mode.HOLD, Mode.ZERO, Mode.FAULT
@@ -66,7 +71,7 @@ def test_modes_after_each_check(name: str) -> None:
     safety = machine(reset=name.partition(":")[0])
     for fault, times, mode in HISTORIES[name]:
         time, steady = times if isinstance(times, tuple) else (times, times)
-        safety.evaluate(fault, time, steady, blind=fault in (STALE, NAN))
+        step(safety, fault, time, steady, blind=fault in (STALE, NAN))
         assert safety.mode is mode, times
         assert safety.holds == (mode in (H, F))
 
@@ -75,33 +80,33 @@ def test_the_first_fault_of_each_cause_is_reported() -> None:
     """Until the next activation; a new cause gives a transition."""
     safety = machine(reset="auto")
     further = Fault(Cause.POSITION_LIMIT, "still too far", "joint1", 2.1)
-    safety.evaluate(LIMIT, 1.0, 1.0)
-    safety.evaluate(further, 1.1, 1.1)
+    step(safety, LIMIT, 1.0, 1.0)
+    step(safety, further, 1.1, 1.1)
     assert safety.fault is LIMIT and len(safety.transitions) == 1
-    safety.evaluate(STALE, 1.1, 1.15)
+    step(safety, STALE, 1.1, 1.15)
     assert [(t.after, t.fault) for t in safety.transitions] == [(Mode.HOLD, LIMIT), (Mode.HOLD, STALE)]
-    safety.evaluate(LIMIT, 1.15, 1.15)
+    step(safety, LIMIT, 1.15, 1.15)
     for time in (1.2, 1.5):
-        safety.evaluate(None, time, time)
-    safety.evaluate(further, 2.0, 2.0)
+        step(safety, None, time, time)
+    step(safety, further, 2.0, 2.0)
     assert safety.mode is Mode.HOLD and safety.fault is further
 
 
 def test_zero_is_forced_if_holding_is_impossible() -> None:
     safety = machine()
-    safety.evaluate(LIMIT, 1.0, 1.0)
+    step(safety, LIMIT, 1.0, 1.0)
     for time in (1.1, 1.4):
-        safety.evaluate(None, time, time)
+        step(safety, None, time, time)
     assert safety.mode is Mode.FAULT and safety.holds
     safety.force_zero(NAN, 1.5)
     assert safety.mode is Mode.ZERO and not safety.holds and safety.fault is NAN
     assert (safety.transitions[-1].time, safety.transitions[-1].after) == (1.5, Mode.ZERO)
-    safety.evaluate(None, 1.6, 1.6)
+    step(safety, None, 1.6, 1.6)
     assert safety.mode is Mode.HOLD, "every check has to pass for a while, once more"
-    safety.evaluate(None, 1.61 + RECOVERY_TIME, 2.0)
+    step(safety, None, 1.61 + RECOVERY_TIME, 2.0)
     assert safety.mode is Mode.FAULT
     safety.settings = SafetySettings(fault_reset="auto")
-    safety.evaluate(None, 2.1, 2.1)
+    step(safety, None, 2.1, 2.1)
     assert safety.mode is Mode.ACTIVE
 
 
@@ -122,7 +127,7 @@ def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None
     time, modes = 0.0, [safety.mode]
     for fault, dt in history:
         time += dt
-        safety.evaluate(fault, time, time, blind=fault in (STALE, NAN))
+        step(safety, fault, time, time, blind=fault in (STALE, NAN))
         assert not (fault is not None and safety.mode in (Mode.ACTIVE, Mode.FAULT))
         modes.append(safety.mode)
     steps = [(t.before.value, t.after.value) for t in safety.transitions]

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.interface import ERROR, OK, Output
 from robot_dynamics_ros.control.safety import RECOVERY_TIME
-from robot_dynamics_ros.control.session import Output
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.control.status import ERROR, OK
 from support.comparing import assert_close
 from support.independent_plant import EPOCH, SECOND, Given, Session, joint_state
 
@@ -71,7 +70,7 @@ def test_valid_states_among_many_invalid_ones_are_used() -> None:
             assert answers or kind != "nan", "its stamp is new"
         held = session.good(Q + 0.001 * k)
         assert held.mode == "hold" and session.damps(held, Q + 0.001 * k)
-    assert session.causes == ["state_invalid"] and session.controller.fault_count == 1
+    assert session.causes == ["state_invalid"] and session.controller.safety.fault_count == 1
     for _ in range(round((RECOVERY_TIME + 0.01) / session.period)):
         last = session.good()
     assert last.mode == "active"
@@ -96,7 +95,7 @@ def test_nothing_is_commanded_before_the_first_valid_state() -> None:
         assert session.bad(kind) == []
     assert "nothing is commanded yet" in session.lines[0] and not any("effort" in line for line in session.lines)
     assert session.good().mode == "hold"
-    assert session.controller.time == 0.0, "time counts from the first state that could be used"
+    assert session.controller.clock.time == 0.0, "time counts from the first state that could be used"
 
 
 def test_a_stopped_process_detects_the_missing_states() -> None:
@@ -107,7 +106,7 @@ def test_a_stopped_process_detects_the_missing_states() -> None:
     session.ros += 2 * SECOND
     session.state(q=Q, qd=QD)
     assert [(given.mode, given.kind) for given in session.commands[1:]] == [("hold", "answer")]
-    assert session.causes == ["state_stale"] and session.controller.dropped_trajectories > 0
+    assert session.causes == ["state_stale"] and session.controller.plan.drops > 0
 
 
 def test_a_repeated_state_repeats_the_command() -> None:
@@ -115,8 +114,8 @@ def test_a_repeated_state_repeats_the_command() -> None:
     session = Receiver(unstamped_states="arrival")
     data = joint_state(session.ros, NAMES, Q, QD, NONE)
     first = session.receive("joint_states", data)
-    time = session.controller.time
-    assert session.receive("joint_states", data)[:3] == first[:3] and session.controller.time == time
+    time = session.controller.clock.time
+    assert session.receive("joint_states", data)[:3] == first[:3] and session.controller.clock.time == time
     session.pass_time(1.0)
     held, again = session.commands[-1], session.receive("joint_states", data)
     assert held.kind == "unasked" and again.number == first.number == 1
@@ -124,10 +123,10 @@ def test_a_repeated_state_repeats_the_command() -> None:
     session.good()
     unstamped = joint_state(0, NAMES, Q, QD, NONE)
     for _ in range(2):
-        before = session.controller.time
+        before = session.controller.clock.time
         session.pass_time()
         session.receive("joint_states", unstamped)
-        assert session.controller.time > before
+        assert session.controller.clock.time > before
 
 
 def test_state_that_persists_over_deactivation() -> None:
@@ -136,16 +135,16 @@ def test_state_that_persists_over_deactivation() -> None:
     session.good()
     for given in (live.on_speed(0.5), live.on_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6)):
         assert all(note.level == OK for note in given.notes)
-    live.stop_in_emergency()
+    live.safety.request_emergency_stop("the service")
     for refused in (live.on_speed(2.0), live.on_payload("wrist", 3.0, (0.0,) * 3, (0.0,) * 6)):
         assert [note.level for note in refused.notes] == [ERROR]
     assert live.deactivate(session.now).command is not None
     assert live.deactivate(session.now) == live.tick(session.now) == live.watch(session.now) == Output()
-    assert not live.cancel() and not session.go([Q], [1.0]) and "not active" in session.lines[-1]
+    assert not live.controller and not session.go([Q], [1.0]) and "not active" in session.lines[-1]
     with pytest.raises(RobotDynamicsError, match="not active"):
         live.clear_fault(session.now)
     session.take(live.activate(compare_effort=False))
-    assert session.controller.speed_scaling == 0.5 and session.good().mode == "hold"
+    assert session.controller.plan.speed == 0.5 and session.good().mode == "hold"
     session.run(1.0, q=Q, qd=np.zeros(2))
     assert_close(session.commands[-1].effort, heavy.gravity_torque(Q), 1e-2)
     live.clear_fault(session.now)
@@ -156,21 +155,21 @@ def test_a_fault_is_cleared_when_all_emergency_stops_are_released() -> None:
     """Each source is latched by itself, also before the first state; the refusal names those that are engaged."""
     session = Receiver()
     live, button, panel = session.session, "~/emergency_stop", "/cell/panel"
-    live.on_emergency_stop(button, False)
-    live.on_emergency_stop(panel, True)
+    live.safety.emergency_stop(button, False)
+    live.safety.emergency_stop(panel, True)
     for release, named in (((), panel), ((button,), panel), ((panel,), "next cycle")):
         for source in release:
-            live.on_emergency_stop(source, False)
+            live.safety.emergency_stop(source, False)
         with pytest.raises(RobotDynamicsError, match=named):
             live.clear_fault(session.now)
-    live.on_emergency_stop(button, True)
+    live.safety.emergency_stop(button, True)
     assert session.good().mode == "hold" and session.causes == ["emergency_stop"]
     with pytest.raises(RobotDynamicsError, match=button):
         live.clear_fault(session.now)
-    live.on_emergency_stop(button, False)
+    live.safety.emergency_stop(button, False)
     assert live.clear_fault(session.now).transitions and not live.clear_fault(session.now).transitions
     assert session.good().mode == "active"
-    live.stop_in_emergency()
+    live.safety.request_emergency_stop("the service")
     with pytest.raises(RobotDynamicsError, match="next cycle"):
         live.clear_fault(session.now)
     assert session.good().mode == "hold"
@@ -179,8 +178,8 @@ def test_a_fault_is_cleared_when_all_emergency_stops_are_released() -> None:
 def test_the_stop_before_deactivation_cannot_be_cleared() -> None:
     session = Receiver()
     session.good()
-    session.session.stop_in_emergency()
-    session.controller.begin_stop()
+    session.session.safety.request_emergency_stop("the service")
+    session.session.safety.begin_stop()
     session.good()
     with pytest.raises(RobotDynamicsError, match="deactivation"):
         session.session.clear_fault(session.now)
@@ -200,4 +199,4 @@ def test_the_states_before_the_activation_are_checked(moves: bool) -> None:
         assert session.session.controller is None
     else:
         session.session.activate(compare_effort=False)
-        assert session.controller.period == pytest.approx(session.period)
+        assert session.controller.clock.period == pytest.approx(session.period)

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controller import Controller, make_controller
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode, Transition
-from robot_dynamics_ros.control.status import ERROR, OK, WARN, StatusReport, in_words, plain
+from robot_dynamics_ros.control.status import StatusReport, in_words, plain
 from support.controlled_arm import MODEL, Q, command, move, teleporting
 
 BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad
@@ -16,14 +17,14 @@ BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad
 
 def running() -> Controller:
     """Return a controller after seven cycles, at 0.6 s; joint2 reaches its effort limit 0.5 rad away."""
-    controller = Controller(MODEL, teleporting(law="pd", kp=[1000.0], kd=[0.0]))
+    controller = make_controller(MODEL, teleporting(law="pd", kp=[1000.0], kd=[0.0]))
     for k in range(7):
         command(controller, 0.1 * k)
     return controller
 
 
 def test_status_before_the_first_state() -> None:
-    level, message, values = StatusReport(0.0).status(Controller(MODEL, teleporting()), 1.0, 0.25, None)
+    level, message, values = StatusReport(0.0).status(make_controller(MODEL, teleporting()), 1.0, 0.25, None)
     assert level == WARN and message.startswith("waiting")
     assert (values["state age"], values["stamp age"], values["rate"]) == ("", "", 0.0)
 
@@ -59,10 +60,10 @@ def test_status_of_a_fault_and_of_transitions() -> None:
     controller, report = running(), StatusReport(0.0)
     command(controller, 0.7, BEYOND)
     failing = report.status(controller, 1.0, 0.0, None)
-    message = f"hold: {controller.fault.message}"
+    message = f"hold: {controller.safety.fault.message}"
     controller.clear_fault(0.7)
     now = report.status(controller, 1.0, 0.0, None)
-    failed, cleared = (report.status(controller, 1.0, 0.0, each) for each in controller.take_transitions())
+    failed, cleared = (report.status(controller, 1.0, 0.0, each) for each in controller.safety.take_transitions())
     limit = "position_limit"
     for (level, text, values), expected, details in (
         (failing, (ERROR, message), ("hold", "", limit, "joint2", 2.1, 1)),

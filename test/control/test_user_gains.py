@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.tuning import check_sampling, user_gains
@@ -70,15 +70,16 @@ def test_the_controller_refuses_them(law: str, load_robot: Callable[..., RobotMo
     """Before the start, and when they change."""
     model, q, plain = load_robot("ur5e"), READY["ur5e"], ControllerSettings(law=law, update_rate=500.0)
     fast = replace(plain, natural_frequency=[5000.0])
-    controller = Controller(model, plain)
-    controller.check_start(q)
+    controller = make_controller(model, plain)
+    inertia = model.mass_matrix(q).diagonal()
+    controller.tuning.check_sampling(controller.clock.period, inertia)
     controller.measure(0.0, 0.0, q, np.zeros(6))
     controller.update(0.0, 0.0)
     with pytest.raises(RobotDynamicsError, match="shoulder_pan_joint"):
         controller.tune(fast)
     with pytest.raises(RobotDynamicsError, match="shoulder_pan_joint"):
-        Controller(model, fast).check_start(q)
-    Controller(model, replace(fast, update_rate=0.0))
+        make_controller(model, fast).tuning.check_sampling(0.0, inertia)
+    make_controller(model, replace(fast, update_rate=0.0))
 
 
 @pytest.mark.parametrize("law", ["feedforward", "pd", "task_space_computed_torque"])

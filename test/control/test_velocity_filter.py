@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.feedback import VelocityFilter
+from robot_dynamics_ros.control.velocity_filter import VelocityFilter
 from support.comparing import assert_close
 
 NOWHERE = np.zeros(1)

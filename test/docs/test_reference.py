@@ -14,7 +14,7 @@ API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| `(?P<name>[~/\w]+)` \| `\w+/(?P<of>\w+)/(?P<type>\w+)` \| (?P<kind>in|out|service|action)\b")
 
 
-@pytest.mark.parametrize("script", ["write_parameters.py", "write_cli.py"])
+@pytest.mark.parametrize("script", ["write_parameters.py", "write_cli.py", "write_safety.py"])
 def test_generated_page_is_current(script: str) -> None:
     write = runpy.run_path(str(ROOT / "docs" / script))
     assert write["PAGE"].read_text(encoding="utf-8") == write["page"](), f"run: python docs/{script}"

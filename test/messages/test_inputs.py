@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool, Float64
 
-from robot_dynamics_ros.control.session import ControllerSession, Now, Output
-from robot_dynamics_ros.control.status import ERROR
+from robot_dynamics_ros.control.interface import ERROR, Now, Output
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.messages.inputs import INPUTS, InputReader
 
 XYZ, MOMENTS = ("x", "y", "z"), ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -34,7 +34,7 @@ class Inputs:
     """Input reader whose session records its calls."""
 
     def __init__(self) -> None:
-        self.session = Mock(spec=ControllerSession, robot=Mock(joint_names=("a", "b")))
+        self.session = Mock(spec=ControllerSession, safety=Mock(), arm=Mock(robot=Mock(joint_names=("a", "b"))))
         self.reader = InputReader(self.session)
 
     def refused(self, topic: str, data: bytes) -> bool:
@@ -86,9 +86,9 @@ def test_speed_scaling_factor_and_emergency_stop() -> None:
     for topic, source in (("emergency_stop", "~/emergency_stop"), ("/cell/panel", "/cell/panel")):
         for data in (True, False):
             inputs.reader.receive(topic, bytes(serialize_message(Bool(data=data))), NOW)
-            inputs.session.on_emergency_stop.assert_called_with(source, data)
+            inputs.session.safety.emergency_stop.assert_called_with(source, data)
         inputs.reader.receive(topic, b"", NOW)
-        inputs.session.on_emergency_stop.assert_called_with(source, True)  # an invalid message never releases it
+        inputs.session.safety.emergency_stop.assert_called_with(source, True)  # an invalid message never releases it
 
 
 @pytest.mark.parametrize("topic", sorted(INPUTS.keys() - {"joint_states", "emergency_stop"}))

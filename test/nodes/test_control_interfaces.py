@@ -22,9 +22,9 @@ from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectory
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.feedback import Sample
+from robot_dynamics_ros.control.interface import Now, Sample
 from robot_dynamics_ros.control.parameters import ALL
-from robot_dynamics_ros.control.session import ControllerSession, Now
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.goals import Code, read_tolerances
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
@@ -250,12 +250,12 @@ def test_deactivation_aborts_the_goal_and_refuses_new_ones(world: World) -> None
 
 def test_the_state_of_a_cycle_is_desired_measured_and_commanded(world: World) -> None:
     world.off[:] = 0.01, -0.02
-    world.controller.set_speed_scaling(0.5)
+    world.controller.plan.set_speed(0.5)
     world.cycle(0.05)
     published, command = world.published[-1], world.controller.command
     assert command is not None
     assert published.header.stamp.nanosec == 60_000_000 and published.joint_names == list(NAMES)
-    assert published.speed_scaling_factor == world.controller.speed_scaling < 1.0
+    assert published.speed_scaling_factor == world.controller.plan.speed < 1.0
     np.testing.assert_array_equal(published.reference.positions, command.desired.q)
     np.testing.assert_array_equal(published.reference.accelerations, command.desired.qdd)
     np.testing.assert_allclose(published.feedback.positions, Q - world.off, atol=1e-12)
@@ -269,9 +269,12 @@ def test_without_a_measured_state_none_is_published(monkeypatch: pytest.MonkeyPa
     humble = {"header": Header(), "feedback": None, "error": None, "output": JointTrajectoryPoint()}
     monkeypatch.setattr(control_interfaces, "JointTrajectoryControllerState", lambda: SimpleNamespace(**humble))
     world = World(subscribers=0)
-    running, unknown = world.controller, SimpleNamespace(known=False)
+    running, unknown = world.controller, SimpleNamespace(estimate=SimpleNamespace(known=False))
     blind: Any = SimpleNamespace(
-        command=running.command, feedback=unknown, cycles=running.cycles + 1, time=running.time + 1.0
+        command=running.command,
+        estimator=unknown,
+        cycles=running.cycles + 1,
+        clock=SimpleNamespace(time=running.clock.time + 1.0),
     )
     world.subscribers = 1
     world.interfaces._publish_state(blind)

@@ -10,8 +10,8 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
-from robot_dynamics_ros.control.session import Output
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
@@ -69,7 +69,7 @@ def test_publishers_without_messages_are_named_three_seconds_after_their_discove
         now += seconds
         report.publish_status(session, "")
         assert session.controller is not None
-        return session.controller.feedback.trouble
+        return session.controller.estimator.trouble
 
     assert [reason(100.0), reason(100.0)] == ["no joint_states yet"] * 2
     publisher = node.create_publisher(JointState, "joint_states", 1)

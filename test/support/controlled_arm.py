@@ -7,7 +7,8 @@ import numpy as np
 
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Command, Controller
+from robot_dynamics_ros.control.controller import Controller, make_controller
+from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support import arms
@@ -32,7 +33,7 @@ def command(controller: Controller, time: float, q: Any = Q, qd: Any = REST, ste
     """Run one cycle with a state at this steady time, which by default is also the controller's."""
     steady = time if steady is None else steady
     velocity = None if qd is None else np.array(qd, dtype=float)
-    if steady != controller.feedback.stamp:
+    if steady != controller.estimator.estimate.stamp:
         controller.measure(steady, steady, np.array(q, dtype=float), velocity)
     found = controller.update(time, steady)
     assert found is not None
@@ -48,6 +49,6 @@ def move(*goals: Any, seconds: float = 1.0, effort: Any = None) -> TrajectoryPoi
 
 def started(**settings: Any) -> Controller:
     """Return a controller after its first cycle, at 0 s; positions may jump."""
-    controller = Controller(MODEL, teleporting(**settings))
+    controller = make_controller(MODEL, teleporting(**settings))
     command(controller, 0.0)
     return controller

@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Command, Controller
-from robot_dynamics_ros.control.session import ControllerSession, Now, Output
+from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.interface import Command, Now, Output
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.inputs import InputReader
 from support.arms import Array
@@ -247,7 +248,7 @@ class Session:
     def exit(self, states: bool = True, timeout: float = 1.0) -> None:
         """Shut down as the node does on SIGINT: stop within a timeout, then publish a final command."""
         controller, begun = self.controller, self.time
-        controller.begin_stop()
+        self.session.safety.begin_stop()
         while not controller.stopped and self.time - begun < timeout:
             self.cycle() if states else self.pass_time()
         mode = controller.mode

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.session import ControllerSession, Now, Output
+from robot_dynamics_ros.control.controller import make_controller
+from robot_dynamics_ros.control.interface import Now, Output
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.messages.inputs import InputReader
 from tools.fuzz.trial import Wrong
@@ -62,7 +63,7 @@ def overflow_is_looked_at() -> AbstractContextManager[object]:
 
 def drive(model: RobotModel, settings: ControllerSettings, states: list[tuple[Array, Array]]) -> None:
     """Pass measured states (q, qd), 1 ms apart, to a robot's controller and check the commands."""
-    controller = Controller(model, settings)
+    controller = make_controller(model, settings)
     commands = 0
     for k, (q, qd) in enumerate(states):
         with overflow_is_looked_at():
@@ -72,10 +73,10 @@ def drive(model: RobotModel, settings: ControllerSettings, states: list[tuple[Ar
             commands += 1
             check(command.effort, model.effort_limits)
     with overflow_is_looked_at():
-        last = controller.last_effort(controller.time)
+        last = controller.finish(controller.clock.time)
     if last is None or commands < len(states):
         raise Wrong(f"{commands} commands for {len(states)} states")
-    check(last, model.effort_limits)
+    check(last.effort, model.effort_limits)
 
 
 def states_of(model: RobotModel) -> list[tuple[Array, Array]]:

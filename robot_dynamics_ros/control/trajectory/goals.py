@@ -260,11 +260,11 @@ class GoalExecution:
     ) -> None:
         """Monitor the goal's ``trajectory``, which the controller has already accepted, by ``tolerances``."""
         self._controller = controller
-        self._monitor = GoalMonitor(controller.model.joint_names, tolerances, trajectory.end_time)
+        self._monitor = GoalMonitor(controller.arm.model.joint_names, tolerances, trajectory.end_time)
         self._start = trajectory.start_time
         self._deadline = Deadline(progress_rate)
         self._cycles = controller.cycles
-        self._drops = controller.dropped_trajectories
+        self._drops = controller.plan.drops
         self._canceled = False
 
     def cancel(self) -> None:
@@ -283,11 +283,11 @@ class GoalExecution:
         if self._canceled:
             return GoalEvent(None, Ending.CANCELED, Outcome(Code.SUCCESSFUL, "canceled by its client"))
         if controller.mode is not Mode.ACTIVE:
-            cause = "" if controller.fault is None else f": {controller.fault.message}"
+            cause = "" if controller.safety.fault is None else f": {controller.safety.fault.message}"
             return aborted(f"the controller changed to {controller.mode.value}{cause}")
         if not LAWS[controller.settings.law].follows:
             return aborted(f"the law was changed to {controller.settings.law}, which does not follow trajectories")
-        if controller.dropped_trajectories != self._drops:
+        if controller.plan.drops != self._drops:
             return aborted("the trajectory was dropped")
         if controller.command is None or controller.cycles == self._cycles:
             return GoalEvent()
@@ -295,8 +295,8 @@ class GoalExecution:
         return self._check_tolerances(self._progress(controller.command.desired, steady))
 
     def _check_tolerances(self, progress: Progress) -> GoalEvent:
-        outcome = self._monitor.check(self._controller.trajectory_time, progress.error)
-        due = self._deadline.due(self._controller.time)
+        outcome = self._monitor.check(self._controller.plan.trajectory_time, progress.error)
+        due = self._deadline.due(self._controller.clock.time)
         if outcome is None:
             return GoalEvent(progress if due else None)
         if outcome.code is Code.SUCCESSFUL:
@@ -306,11 +306,12 @@ class GoalExecution:
 
     def _progress(self, desired: Motion, steady: float) -> Progress:
         controller = self._controller
-        seconds, feedback = controller.trajectory_time - self._start, controller.feedback
-        if not (controller.needs_state or (feedback.known and feedback.stale(steady) is None)):
+        seconds, estimator = controller.plan.trajectory_time - self._start, controller.estimator
+        known = estimator.estimate.known and not estimator.stale(steady)
+        if not (controller.tuning.law.needs_state or known):
             return Progress(seconds, desired, None, None)
-        q, qd = feedback.state
-        return Progress(seconds, desired, feedback.state, np.array([desired.q - q, desired.qd - qd]))
+        state = q, qd = estimator.estimate.state
+        return Progress(seconds, desired, state, np.array([desired.q - q, desired.qd - qd]))
 
 
 def aborted(reason: str) -> GoalEvent:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.goals import Code, Deadline, Ending, GoalExecution, check_law
@@ -50,7 +50,7 @@ class Arm:
     """Controller whose arm follows exactly, except for the errors ``off`` (n,) and ``off_d``."""
 
     def __init__(self, settings: ControllerSettings | None = None) -> None:
-        self.controller = Controller(MODEL, teleporting(settings))
+        self.controller = make_controller(MODEL, teleporting(settings))
         self.client: Client | None = None
         self.off, self.off_d = np.zeros(2), np.zeros(2)
         self.time = self.steady = 0.0
@@ -161,8 +161,8 @@ def test_events_that_abort_the_goal(arm: Arm) -> None:
 
 def test_speed_scaling_delays_the_end_and_the_deadline() -> None:
     arm = Arm()
-    arm.controller.set_speed_scaling(0.5)
-    arm.cycles(lambda: arm.controller.speed_scaling == 0.5)
+    arm.controller.plan.set_speed(0.5)
+    arm.cycles(lambda: arm.controller.plan.speed == 0.5)
     begin = arm.time
     client = arm.send(goal_tolerance=[0.01], goal_time=0.2)
     arm.off[0] = 0.02
@@ -195,7 +195,7 @@ def test_deadlines_at_their_tolerances(times: tuple[float, ...], due: list[bool]
 
 
 def test_an_open_loop_law_succeeds_by_time() -> None:
-    controller = Controller(MODEL, teleporting(law="feedforward", update_rate=100.0))
+    controller = make_controller(MODEL, teleporting(law="feedforward", update_rate=100.0))
     points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
     trajectory = controller.follow(points, None, 0.0)
     client = Client(GoalExecution(controller, 20.0, trajectory, goal_tolerances(NAMES, path_tolerance=[0.1])))

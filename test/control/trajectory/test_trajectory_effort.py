@@ -7,7 +7,7 @@ import pytest
 
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
@@ -85,7 +85,7 @@ def test_it_equals_the_command_of_the_controller(rough: RobotModel, present: int
     points = TrajectoryPoints(NAMES, given.times, given.positions, *fields, *[None] * (3 - present), given.effort)
     rules = TrajectoryRules(trajectory_limits="off")
     settings = ControllerSettings(law="feedforward", friction_smoothing_velocity=0.05, trajectories=rules)
-    controller = Controller(rough, settings)
+    controller = make_controller(rough, settings)
     trajectory = controller.follow(points, start, 0.0)
     made = joined(list(trajectory_effort(rough, trajectory, points.joint_names, 0.02, 0.05)))
     assert made.effort is not None and made.times[-1] == points.times[-1]

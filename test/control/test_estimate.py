@@ -1,4 +1,4 @@
-"""Feedback: valid states, faults and their duration."""
+"""Estimate of the state: valid states, defects of messages and their duration."""
 
 import math
 from typing import Any
@@ -6,71 +6,74 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.feedback import Feedback
+from robot_dynamics_ros.control.estimate import Estimator, VelocitySource
 from robot_dynamics_ros.control.safety import Cause, Fault
 
 Q, QD = np.array([0.5, -1.0]), np.array([2.0, -4.0])
 
 
-def feedback(cutoff: float = 0.0) -> Feedback:
-    return Feedback(("a", "b"), cutoff, 0.25)
+def estimator(cutoff: float = 0.0) -> Estimator:
+    return Estimator(("a", "b"), cutoff, 0.25)
 
 
-def known() -> Feedback:
-    """Return a feedback with one valid state at 1 s."""
-    made = feedback()
-    assert made.take(1.0, 1.0, Q, QD)
+def known() -> Estimator:
+    """Return an estimator with one valid state at 1 s."""
+    made = estimator()
+    assert made.measure(1.0, 1.0, Q, QD)
     return made
 
 
-def fault_of(given: Feedback, steady: float = 1.0) -> Fault:
-    fault = given.fault(steady)
+def fault_of(given: Estimator, steady: float = 1.0) -> Fault:
+    fault = given.cycle(steady).defect
     assert fault is not None
     return fault
 
 
 def test_the_first_good_state_is_kept() -> None:
-    one = feedback()
-    assert not one.known and not one.velocity_known and one.trouble
-    assert one.stamp == one.arrival == -math.inf
-    assert np.array_equal(one.state, np.zeros((2, 2))) and np.array_equal(one.unfiltered, [0.0, 0.0])
+    one = estimator()
+    assert not one.estimate.known and one.estimate.source is VelocitySource.UNKNOWN and one.trouble
+    assert one.estimate.stamp == one.arrival == -math.inf
+    assert np.array_equal(one.estimate.state, np.zeros((2, 2))) and np.array_equal(one.estimate.velocity, [0.0, 0.0])
     assert fault_of(one, 0.0).cause is Cause.STATE_STALE
-    assert one.take(7.0, 3.0, Q, QD)
-    assert one.known and one.velocity_known and (one.stamp, one.arrival) == (7.0, 3.0)
-    np.testing.assert_array_equal(one.state, [Q, QD])
-    np.testing.assert_array_equal(one.unfiltered, QD)
-    assert one.fault(3.0) is None
+    assert one.measure(7.0, 3.0, Q, QD)
+    assert (
+        one.estimate.known
+        and one.estimate.source is VelocitySource.MEASURED
+        and (one.estimate.stamp, one.arrival) == (7.0, 3.0)
+    )
+    np.testing.assert_array_equal(one.estimate.state, [Q, QD])
+    np.testing.assert_array_equal(one.estimate.velocity, QD)
+    assert one.cycle(3.0).defect is None
 
 
 def test_velocities_are_filtered_and_kept_unfiltered_too() -> None:
     """y = u (1 - exp(-2 pi fc t)) after a step; a new cutoff resets the filter."""
-    one = feedback(cutoff=2.0)
-    one.take(0.0, 0.0, Q, np.zeros(2))
-    one.take(0.125, 0.125, Q, QD)
-    np.testing.assert_allclose(one.state[1], QD * (1.0 - math.exp(-4.0 * math.pi * 0.125)), rtol=1e-14)
-    np.testing.assert_array_equal(one.unfiltered, QD)
+    one = estimator(cutoff=2.0)
+    one.measure(0.0, 0.0, Q, np.zeros(2))
+    one.measure(0.125, 0.125, Q, QD)
+    np.testing.assert_allclose(one.estimate.state[1], QD * (1.0 - math.exp(-4.0 * math.pi * 0.125)), rtol=1e-14)
+    np.testing.assert_array_equal(one.estimate.velocity, QD)
     one.set_cutoff(0.0)
-    assert not one.velocity_known
-    one.take(0.25, 0.25, Q, -QD)
-    np.testing.assert_array_equal(one.state, [Q, -QD])
+    one.measure(0.25, 0.25, Q, -QD)
+    np.testing.assert_array_equal(one.estimate.state, [Q, -QD])
 
 
 @pytest.mark.parametrize("qd", [None, np.full(2, np.nan)])
 def test_positions_are_differentiated_without_measured_velocities(qd: Any) -> None:
-    one = feedback()
-    assert one.take(1.0, 1.0, Q, qd) and not one.velocity_known
-    np.testing.assert_array_equal(one.state, [Q, [0.0, 0.0]])
-    assert one.take(1.5, 1.1, Q + [0.25, -0.5], qd) and one.velocity_known
-    np.testing.assert_allclose(one.state[1], [0.5, -1.0], rtol=1e-14)
-    np.testing.assert_allclose(one.unfiltered, [0.5, -1.0], rtol=1e-14)
+    one = estimator()
+    assert one.measure(1.0, 1.0, Q, qd) and one.estimate.source is VelocitySource.UNKNOWN
+    np.testing.assert_array_equal(one.estimate.state, [Q, [0.0, 0.0]])
+    assert one.measure(1.5, 1.1, Q + [0.25, -0.5], qd) and one.estimate.source is VelocitySource.DIFFERENTIATED
+    np.testing.assert_allclose(one.estimate.state[1], [0.5, -1.0], rtol=1e-14)
+    np.testing.assert_allclose(one.estimate.velocity, [0.5, -1.0], rtol=1e-14)
 
 
 @pytest.mark.parametrize("first", [QD, np.array([np.nan, 1.0])])
 def test_velocities_that_become_nan_are_a_fault(first: Any) -> None:
     """NaN means not measured only if all velocities are NaN from the first message on."""
-    one = feedback()
-    one.take(1.0, 1.0, Q, first)
-    assert not one.take(1.1, 1.1, Q, np.full(2, np.nan))
+    one = estimator()
+    one.measure(1.0, 1.0, Q, first)
+    assert not one.measure(1.1, 1.1, Q, np.full(2, np.nan))
     assert (fault_of(one).cause, fault_of(one).joint) == (Cause.STATE_INVALID, "a")
 
 
@@ -79,21 +82,21 @@ def test_velocities_that_become_nan_are_a_fault(first: Any) -> None:
 def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, row: int, quantity: str) -> None:
     one, bad = known(), np.array([Q, QD])
     bad[row, 1] = value
-    assert not one.take(1.1, 1.1, bad[0], bad[1])
-    np.testing.assert_array_equal(one.state, [Q, QD])
-    assert (one.stamp, one.arrival) == (1.0, 1.1)
+    assert not one.measure(1.1, 1.1, bad[0], bad[1])
+    np.testing.assert_array_equal(one.estimate.state, [Q, QD])
+    assert (one.estimate.stamp, one.arrival) == (1.0, 1.1)
     for _ in range(2):  # until a valid one arrives
         fault = fault_of(one, 1.1)
         assert (fault.cause, fault.joint) == (Cause.STATE_INVALID, "b")
         assert fault.value == value or math.isnan(value)
         assert quantity in fault.message
     assert one.trouble == fault.message
-    one.take(1.2, 1.2, Q, QD)
-    assert one.fault(1.2) is None
+    one.measure(1.2, 1.2, Q, QD)
+    assert one.cycle(1.2).defect is None
 
 
 def test_the_largest_accepted_numbers() -> None:
-    assert feedback().take(0.0, 0.0, np.array([1e9, -1e9]), np.array([-1e9, 1e9]))
+    assert estimator().measure(0.0, 0.0, np.array([1e9, -1e9]), np.array([-1e9, 1e9]))
 
 
 def test_an_invalid_message_is_a_fault_until_a_valid_one_arrives() -> None:
@@ -102,27 +105,27 @@ def test_an_invalid_message_is_a_fault_until_a_valid_one_arrives() -> None:
     assert one.arrival == 1.2
     for _ in range(2):
         assert fault_of(one, 1.2).message == one.trouble == "two positions for one name"
-    one.take(1.3, 1.3, Q, QD)
-    assert one.fault(1.3) is None
-    one.take(1.4, 1.4, Q * np.nan, QD)  # reported once if a valid one follows at once
-    one.take(1.5, 1.5, Q, QD)
-    assert fault_of(one, 1.5).cause is Cause.STATE_INVALID and one.fault(1.5) is None
+    one.measure(1.3, 1.3, Q, QD)
+    assert one.cycle(1.3).defect is None
+    one.measure(1.4, 1.4, Q * np.nan, QD)  # reported once if a valid one follows at once
+    one.measure(1.5, 1.5, Q, QD)
+    assert fault_of(one, 1.5).cause is Cause.STATE_INVALID and one.cycle(1.5).defect is None
 
 
 def test_the_filter_is_reset_when_the_time_goes_back() -> None:
-    one = feedback(cutoff=2.0)
-    one.take(5.0, 1.0, Q, np.zeros(2))
-    assert one.take(3.5, 1.1, Q, QD) and one.stamp == 3.5
-    np.testing.assert_array_equal(one.state[1], QD)
+    one = estimator(cutoff=2.0)
+    one.measure(5.0, 1.0, Q, np.zeros(2))
+    assert one.measure(3.5, 1.1, Q, QD) and one.estimate.stamp == 3.5
+    np.testing.assert_array_equal(one.estimate.state[1], QD)
     assert fault_of(one, 1.1).value == 1.5
 
 
 def test_a_repeated_stamp_is_a_fault_for_another_state_only() -> None:
     one = known()
-    assert one.take(1.0, 1.1, Q, QD) and one.fault(1.1) is None
-    one.take(1.0, 1.1, Q + 0.01, QD)
-    assert one.stamp_repeats and fault_of(one, 1.1).cause is Cause.STAMP_REPEATS
-    assert not one.stamp_repeats and one.fault(1.1) is None
+    assert one.measure(1.0, 1.1, Q, QD) and one.cycle(1.1).defect is None
+    one.measure(1.0, 1.1, Q + 0.01, QD)
+    assert one.at(1.1).stamp_repeats and fault_of(one, 1.1).cause is Cause.STAMP_REPEATS
+    assert not one.at(1.1).stamp_repeats and one.cycle(1.1).defect is None
 
 
 BACK, AHEAD, STALE = Cause.CLOCK_JUMPED_BACK, Cause.CLOCK_JUMPED_AHEAD, Cause.STATE_STALE
@@ -144,10 +147,10 @@ CLOCKS: dict[str, list[tuple[float, float, Cause | None]]] = {
 
 @pytest.mark.parametrize("name", CLOCKS)
 def test_stamps_relative_to_the_steady_clock(name: str) -> None:
-    one = feedback()
+    one = estimator()
     for stamp, steady, cause in CLOCKS[name]:
-        assert one.take(stamp, steady, Q, QD)
-        fault = one.fault(steady)
+        assert one.measure(stamp, steady, Q, QD)
+        fault = one.cycle(steady).defect
         assert (fault is None and cause is None) or (fault is not None and fault.cause is cause), stamp
         if "ahead by more" in name and fault is not None:
             assert fault.value == 0.375
@@ -155,40 +158,40 @@ def test_stamps_relative_to_the_steady_clock(name: str) -> None:
 
 def test_a_state_is_stale_after_state_timeout_unless_it_is_sent_again() -> None:
     one = known()
-    assert one.age(1.25) == 0.25 and one.fault(1.25) is None
+    assert one.age(1.25) == 0.25 and one.cycle(1.25).defect is None
     fault = fault_of(one, 1.5)
     assert (fault.cause, fault.value) == (Cause.STATE_STALE, 0.5)
-    one.receive(1.5)
-    assert one.arrival == 1.5 and one.fault(1.5) is None and one.stamp == 1.0
+    one.repeat(1.5)
+    assert one.arrival == 1.5 and one.cycle(1.5).defect is None and one.estimate.stamp == 1.0
 
 
 def test_usable_states() -> None:
     """The newest state unless it is stale; a valid one before an invalid one only once."""
-    one = feedback()
-    one.fault(0.0)
-    assert not one.usable and one.missing(0.0)
-    one.take(1.0, 1.0, Q, QD)
+    one = estimator()
+    one.cycle(0.0)
+    assert not one.estimate.valid and one.missing(0.0)
+    one.measure(1.0, 1.0, Q, QD)
     for steady, usable in ((1.0, True), (1.25, True), (1.5, False)):
-        one.fault(steady)
-        assert one.usable == usable == (not one.missing(steady))
-    one.take(1.5, 1.5, Q, QD)
+        one.cycle(steady)
+        assert one.estimate.valid == usable == (not one.missing(steady))
+    one.measure(1.5, 1.5, Q, QD)
     one.reject(1.5, "two positions for one name")
     assert one.missing(1.5)
     for usable in (True, False):  # the valid one is used once
         assert fault_of(one, 1.5).cause is Cause.STATE_INVALID
-        assert one.usable == usable
-    one.take(1.75, 1.75, Q, QD)
-    assert one.fault(1.75) is None and one.usable and not one.missing(1.75)
+        assert one.estimate.valid == usable
+    one.measure(1.75, 1.75, Q, QD)
+    assert one.cycle(1.75).defect is None and one.estimate.valid and not one.missing(1.75)
 
 
 def test_messages_without_these_joints_are_an_error_after_state_timeout() -> None:
-    new, one = feedback(), known()
+    new, one = estimator(), known()
     for each in (new, one):
         each.note_incomplete("joint b is missing")
     assert new.trouble == "joint b is missing"
-    assert one.fault(1.25) is None and one.arrival == 1.0
+    assert one.cycle(1.25).defect is None and one.arrival == 1.0
     assert "joint b is missing" in fault_of(one, 1.5).message
-    one.take(1.5, 1.5, Q, QD)
+    one.measure(1.5, 1.5, Q, QD)
     assert "joint b is missing" not in fault_of(one, 2.0).message
 
 
@@ -205,24 +208,24 @@ def test_messages_without_these_joints_are_an_error_after_state_timeout() -> Non
     ],
 )
 def test_a_position_jump_is_implausible_and_rejected(velocity: Any, change: float, taken: bool) -> None:
-    one = feedback()
+    one = estimator()
     one.set_plausible(np.array([0.1, np.inf]), np.full(2, 5.0))
-    assert one.take(1.0, 1.0, Q, None if velocity is None else QD)
+    assert one.measure(1.0, 1.0, Q, None if velocity is None else QD)
     qd = None if velocity is None else np.array([velocity, 9.0])
-    assert one.take(1.125, 1.125, Q + [change, 3.0], qd) == taken
+    assert one.measure(1.125, 1.125, Q + [change, 3.0], qd) == taken
     if not taken:
-        np.testing.assert_array_equal(one.state[0], Q)
+        np.testing.assert_array_equal(one.estimate.state[0], Q)
         assert (fault_of(one).cause, fault_of(one).joint) == (Cause.STATE_IMPLAUSIBLE, "a")
         assert fault_of(one).value == Q[0] + change
 
 
 def test_a_continuous_joint_is_unwrapped() -> None:
     """Its encoder reports angles modulo 2 pi; positions of the other joint are unchanged."""
-    one = Feedback(("a", "b"), 0.0, 0.25, np.array([True, False]))
+    one = Estimator(("a", "b"), 0.0, 0.25, np.array([True, False]))
     for k, angle in enumerate(np.arange(0.0, 15.0, 0.5)):
         wrapped = math.remainder(angle, math.tau)
-        assert one.take(0.1 * k, 0.1 * k, np.full(2, wrapped), QD)
-        np.testing.assert_allclose(one.state[0], [angle, wrapped], atol=1e-12)
+        assert one.measure(0.1 * k, 0.1 * k, np.full(2, wrapped), QD)
+        np.testing.assert_allclose(one.estimate.state[0], [angle, wrapped], atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -237,11 +240,11 @@ def test_a_continuous_joint_is_unwrapped() -> None:
     ],
 )
 def test_frozen_values_of_a_moving_arm(speed: float, change: float, seconds: float, frozen: bool) -> None:
-    one, qd = feedback(), np.array([0.0, -speed])
+    one, qd = estimator(), np.array([0.0, -speed])
     one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
     one.set_breakaway_effort(np.full(2, 3.0))
-    one.take(1.0, 1.0, Q, qd, np.zeros(2))
-    one.take(1.0, 1.0, Q, qd, np.zeros(2))
-    assert one.take(1.0 + seconds, 1.0 + seconds, Q, qd, np.array([0.0, change])) != frozen
+    one.measure(1.0, 1.0, Q, qd, np.zeros(2))
+    one.measure(1.0, 1.0, Q, qd, np.zeros(2))
+    assert one.measure(1.0 + seconds, 1.0 + seconds, Q, qd, np.array([0.0, change])) != frozen
     if frozen:
-        assert (fault_of(one, 1.0 + seconds).cause, one.fault(9.0).joint) == (Cause.STATE_IMPLAUSIBLE, "b")
+        assert (fault_of(one, 1.0 + seconds).cause, one.cycle(9.0).defect.joint) == (Cause.STATE_IMPLAUSIBLE, "b")

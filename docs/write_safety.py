@@ -1,0 +1,26 @@
+"""Write the table of checks in docs/safety.md from the checks themselves: `python docs/write_safety.py`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from robot_dynamics_ros.control.checks import table  # noqa: E402
+
+PAGE = HERE / "safety.md"
+_HEAD, _AFTER = "| cause | fails if | default | ends by itself |", '\n\n"Yes" means'
+
+
+def page() -> str:
+    """Return the page with the present checks."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(_HEAD)
+    after = rest.partition(_AFTER)[2]
+    rows = [f"| `{row.cause.value}` | {row.fails_if} | {row.default} | {row.ends} |" for row in table()]
+    return before + "\n".join([_HEAD, "| --- | --- | --- | --- |", *rows]) + _AFTER + after
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,332 @@
+"""Estimate of the joint state from measured states: plausibility of the messages, velocity, age and validity.
+
+Stamps are times of measurement by the clock of the publisher, the ROS clock. ``steady`` (s) is the time by a clock that
+never stops or jumps. Origins are arbitrary. Arrays (n,) are in the robot's joint order: positions in rad or m,
+velocities in rad/s or m/s, efforts in Nm or N.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control.clock import clock_jump, clock_jump_ahead
+from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.velocity_filter import VelocityFilter
+from robot_dynamics_ros.kernels.entries import GOOD, OUT_OF_BOUNDS, UNCHANGED, check_state
+from robot_dynamics_ros.kernels.types import Array
+
+_STAMP_REPEATS = Fault(
+    Cause.STAMP_REPEATS,
+    "joint_states: different states with the same header.stamp, so that velocities and time steps are unknown. Cure: "
+    "set the stamp of each state in the driver, or leave it 0 (unstamped_states: arrival)",
+)
+
+
+class VelocitySource(Enum):
+    """Source of an estimated velocity.
+
+    UNKNOWN: neither measured nor differentiated yet, it is 0. HELD: that of an earlier state, as the stamp repeats.
+    """
+
+    UNKNOWN = "unknown"
+    MEASURED = "measured"
+    DIFFERENTIATED = "differentiated"
+    HELD = "held"
+
+
+class Estimate(NamedTuple):
+    """Estimate of the joint state after a message or at a cycle; it never changes.
+
+    Attributes
+    ----------
+    state
+        Position and filtered velocity of the last valid state, (2, n); zeros before the first one.
+    velocity
+        Unfiltered velocity (n,).
+    source
+        Source of the velocity.
+    known
+        True after the first valid state.
+    stamp
+        Stamp (s) of the last valid state; -inf before the first one.
+    age
+        Time (s) from the arrival of the last message of these joints, valid or not, to the last cycle; inf without one.
+    stale
+        True if that is more than ``state_timeout``.
+    valid
+        True if the state may serve as feedback: it is known and not stale, and either the newest message was valid or a
+        valid state arrived since the cycle before.
+    defect
+        In this order: the last defect of a message since the cycle before, even if a valid one followed; that of the
+        newest message; a stale state; else None.
+    stamp_repeats
+        True if a state since the cycle before had the stamp of the previous one.
+    """
+
+    state: Array
+    velocity: Array
+    source: VelocitySource = VelocitySource.UNKNOWN
+    known: bool = False
+    stamp: float = -math.inf
+    age: float = math.inf
+    stale: bool = True
+    valid: bool = False
+    defect: Fault | None = None
+    stamp_repeats: bool = False
+
+
+class Estimator:
+    """Estimator of the joint state from the messages of a driver.
+
+    Attributes
+    ----------
+    estimate
+        Estimate of the last message or cycle.
+    arrival
+        Time (s), by the steady clock, of the last message of these joints, valid or not; -inf before the first one.
+    state_timeout
+        Age (s) above which the state is stale.
+    """
+
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        cutoff: float,
+        state_timeout: float,
+        continuous: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Create the estimator of the n joints ``joint_names``; ``cutoff`` in Hz, 0 for no filter of the velocity.
+
+        Joints that are ``continuous`` (n,), None for no joint, may report positions modulo 2 pi. ``state_timeout`` is
+        in s.
+        """
+        self._names = tuple(joint_names)
+        n = len(self._names)
+        unlimited = np.full(n, np.inf)
+        self._continuous = continuous if continuous is not None and continuous.any() else None
+        self._frozen: tuple[float, Array | None] | None = None
+        self._breakaway = unlimited
+        self.set_plausible(unlimited, unlimited)
+        self.set_cutoff(cutoff)
+        self.state_timeout = state_timeout
+        self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
+        self.arrival = self._valid_arrival = -math.inf
+        self._measured = np.zeros((2, n))
+        self._velocity_measured = False
+        # Delay (s) of the last state relative to the smallest one of about the last second. Stamps that make up for it
+        # are not a jump of the clock. It decays, as simulated time may be slower than real time.
+        self._lag = 0.0
+        self._absent = ""
+        # Of the newest message, and since the last cycle:
+        self._invalid: Fault | None = None
+        self._defect: Fault | None = None
+        self._fresh = self._stamp_repeats = False
+
+    def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
+        """Set bounds (n,) of plausible states; before the first call states are not compared.
+
+        Between two states a position may change by ``position_step`` (rad or m, infinite: not compared) in addition to
+        the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
+        time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
+        """
+        self._step, self._speed = position_step, largest_velocity
+
+    def set_breakaway_effort(self, effort: Array) -> None:
+        """Set the change of commanded effort (n,), Nm or N, at which joints must move; infinite by default.
+
+        It is a fault if no measured value changes for longer than ``state_timeout`` although the effort of a joint has
+        changed by more. Joints with an infinite position step are not checked.
+        """
+        self._breakaway = effort
+
+    def set_cutoff(self, cutoff: float) -> None:
+        """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
+        self._filter = VelocityFilter(len(self._names), cutoff)
+
+    @property
+    def trouble(self) -> str:
+        """Reason why the state is missing or invalid, as text; before the first message "no joint_states yet"."""
+        return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
+
+    @property
+    def silent(self) -> bool:
+        """True if no message has arrived, not even one for other joints."""
+        return self.arrival == -math.inf and not self._absent
+
+    def age(self, steady: float) -> float:
+        """Return the time (s) since the last message of these joints, valid or not; inf before the first one."""
+        return steady - self.arrival
+
+    def stale(self, steady: float) -> bool:
+        """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet."""
+        return self.age(steady) > self.state_timeout
+
+    def missing(self, steady: float) -> bool:
+        """Return True if the newest message is invalid or older than ``state_timeout``, or if there is none."""
+        return self._invalid is not None or self.stale(steady)
+
+    def cycle(self, steady: float) -> Estimate:
+        """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
+        self.estimate = self.at(steady)
+        self._defect, self._fresh, self._stamp_repeats = None, False, False
+        return self.estimate
+
+    def at(self, steady: float) -> Estimate:
+        """Return the estimate at ``steady`` (s) without the start of a cycle."""
+        last, age = self.estimate, steady - self.arrival
+        stale = age > self.state_timeout
+        valid = last.known and not stale and (self._fresh or self._invalid is None)
+        defect = self._defect or self._invalid or (self._stale_state(age) if stale else None)
+        return Estimate(*last[:5], age, stale, valid, defect, self._stamp_repeats)
+
+    def reject(self, steady: float, reason: str) -> None:
+        """Process an invalid message of these joints, arrived at ``steady`` (s), with the ``reason`` of its fault."""
+        self.arrival = steady
+        self._invalid = self._defect = Fault(Cause.STATE_INVALID, reason)
+
+    def repeat(self, steady: float) -> None:
+        """Record that the last state was received again at ``steady`` (s), which makes its age 0."""
+        self.arrival = steady
+
+    def note_incomplete(self, reason: str) -> None:
+        """Record a message without some of the joints; ``reason`` is the text of the fault if the state gets stale."""
+        self._absent = reason
+
+    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None, effort: Array | None = None) -> bool:
+        """Process a measured state; return True if it is valid, and then is the estimate.
+
+        Positions of continuous joints are unwrapped.
+
+        Parameters
+        ----------
+        stamp, steady
+            Time of measurement, and time of arrival by the steady clock (s).
+        q
+            Position (n,), rad or m.
+        qd
+            Velocity (n,), rad/s or m/s. None, or NaN in all states as from ros2_control's broadcaster: not measured.
+        effort
+            Last commanded effort (n,), Nm or N, for the detection of frozen states; None: not checked.
+        """
+        self.arrival = steady
+        self._absent = ""
+        last = self.estimate
+        if qd is not None and not self._velocity_measured:
+            self._velocity_measured = not np.isnan(qd).all()
+            qd = qd if self._velocity_measured else None
+        new = np.empty((2, len(self._names)))
+        new[0] = q
+        new[1] = 0.0 if qd is None else qd
+        if self._continuous is not None and last.known and np.isfinite(new[0]).all():
+            turns = np.rint((last.state[0] - new[0]) / math.tau)
+            new[0] += math.tau * np.where(self._continuous, turns, 0.0)
+        dt = stamp - last.stamp
+        compared = dt if dt <= self.state_timeout else -1.0
+        result = check_state(new, self._measured, LARGEST, self._step, self._speed, compared, qd is not None)
+        self._invalid = self._check(result, new, stamp, dt, effort)
+        if self._invalid is not None:
+            self._defect = self._invalid
+            return False
+        if stamp < last.stamp:
+            self._defect = clock_jump(last.stamp - stamp)
+            self._filter.reset()
+            self._lag = 0.0
+        elif last.known:
+            self._compare_clocks(dt, steady, result != UNCHANGED)
+        self._measured, self._valid_arrival, self._fresh = new, steady, True
+        filtered = self._filter.update(stamp, new[0], qd)
+        state, velocity, source = new, new[1], VelocitySource.MEASURED
+        if qd is None:
+            source = VelocitySource.HELD if dt == 0.0 else VelocitySource.DIFFERENTIATED
+            velocity = filtered
+        if filtered is not qd and (qd is None or stamp > last.stamp):  # the filter ignores a repeated stamp
+            state = np.array((new[0], filtered))
+        if not self._filter.started:
+            source = VelocitySource.UNKNOWN
+        self.estimate = Estimate(state, velocity, source, True, stamp, *last[5:])
+        return True
+
+    def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
+        """Record the defect of a stamp ``dt`` (s) after the last one: repeated, or ahead of the steady clock."""
+        passed = steady - self._valid_arrival
+        ahead = dt - passed
+        if dt == 0.0 and changed:
+            self._defect, self._stamp_repeats = _STAMP_REPEATS, True
+        if ahead > self.state_timeout:
+            late = ahead - self._lag <= self.state_timeout
+            self._defect = self._late_states(ahead) if late else clock_jump_ahead(ahead)
+        self._lag = max(0.0, self._lag * max(0.0, 1.0 - passed) - ahead)
+
+    def _check(self, result: int, new: Array, stamp: float, dt: float, effort: Array | None) -> Fault | None:
+        """Return the defect of the state ``new`` (2, n) by the ``result`` of check_state, or None."""
+        if result == OUT_OF_BOUNDS:
+            return self._out_of_bounds(new)
+        if result == UNCHANGED and self.estimate.known:
+            return self._frozen_values(new, stamp, effort)
+        self._frozen = None
+        return self._implausible(new, result - 1, dt) if result > GOOD else None
+
+    def _out_of_bounds(self, new: Array) -> Fault:
+        row, j = (int(k) for k in np.argwhere(~(np.abs(new) <= LARGEST))[0])
+        quantity, name, value = ("position", "velocity")[row], self._names[j], float(new[row, j])
+        defect = "is not finite" if not math.isfinite(value) else "is implausible"
+        return Fault(
+            Cause.STATE_INVALID,
+            f'joint_states: {quantity} of joint "{name}" {defect}: {value:g}. Cure: check its driver',
+            name,
+            value,
+        )
+
+    def _frozen_values(self, new: Array, stamp: float, effort: Array | None) -> Fault | None:
+        """Return the defect of a state whose values repeat although a joint moves or is driven, or None."""
+        if self._frozen is None:
+            self._frozen = self.estimate.stamp, effort
+        since, before = self._frozen
+        lasts = stamp - since
+        over = np.abs(new[1]) * lasts > self._step
+        if effort is not None and before is not None and lasts > self.state_timeout:
+            over |= (np.abs(effort - before) > self._breakaway) & (self._step < np.inf)
+        if not over.any():
+            return None
+        j = int(np.argmax(over))
+        return Fault(
+            Cause.STATE_IMPLAUSIBLE,
+            f'joint_states: no value has changed for {lasts:.3g} s, although joint "{self._names[j]}" moves or is '
+            "driven. Cure: check its driver for outdated values, or raise position_step_limit",
+            self._names[j],
+            float(new[1, j]),
+        )
+
+    def _implausible(self, new: Array, j: int, dt: float) -> Fault:
+        q, before = new[:, j], self._measured[:, j]
+        return Fault(
+            Cause.STATE_IMPLAUSIBLE,
+            f'joint_states: joint "{self._names[j]}" moves from {before[0]:.6g} to {q[0]:.6g} in {dt:.3g} s with a '
+            f"velocity of {q[1]:.6g}. Cure: check its encoder, check for a second publisher of joint_states, or raise "
+            "position_step_limit",
+            self._names[j],
+            float(q[0]),
+        )
+
+    def _stale_state(self, age: float) -> Fault:
+        reason = self._absent or "Cure: check their publisher"
+        return Fault(
+            Cause.STATE_STALE,
+            f"joint_states are {age:.3f} s old, over state_timeout {self.state_timeout:g} s. {reason}",
+            value=age,
+        )
+
+    def _late_states(self, seconds: float) -> Fault:
+        return Fault(
+            Cause.STATE_STALE,
+            f"joint_states were delivered late: their stamps advanced by {seconds:.3f} s at once, over state_timeout "
+            f"{self.state_timeout:g} s. Cure: check the network and the load of the machines",
+            value=seconds,
+        )

@@ -1,0 +1,154 @@
+"""Hold of the arm after a fault, and the detection of damping that excites the arm.
+
+Positions are in rad or m, velocities per s, torques in Nm or N; each vector is (n,) in the order of the model's joints.
+``model`` has no gravity if the robot compensates for it; M(q) is its mass matrix, g(q) its gravity torque. ``time`` (s)
+is by the controller's clock, that of the trajectories. ``hold_effort_margin`` is a field of SafetySettings.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from robot_dynamics_ros.control.active_law import ActiveLaw
+from robot_dynamics_ros.control.estimate import Estimate
+from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
+from robot_dynamics_ros.control.trajectory.plan import MotionPlan
+from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.model import RobotModel
+
+_KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
+    Cause.STATE_INVALID,
+    Cause.STATE_STALE,
+    Cause.STATE_IMPLAUSIBLE,
+    Cause.STAMP_REPEATS,
+    Cause.CLOCK_JUMPED_AHEAD,
+    Cause.CYCLE_RATE,
+    Cause.EMERGENCY_STOP,
+    Cause.DEACTIVATED,
+)
+
+
+class DampingCheck:
+    """Detection of unstable damping, for example behind a long delay.
+
+    A joint that is pushed or falls moves in one direction. A joint that has exceeded its speed limit in both directions
+    since the fault, with excesses of any joint less than 0.2 s apart, oscillates because of the damping.
+
+    Attributes
+    ----------
+    unstable
+        True if an oscillation has been detected since ``begin``.
+    """
+
+    def __init__(self, limits: Array) -> None:
+        """Set the speed ``limits`` (n,), rad/s or m/s, infinite for no limit."""
+        self.limits = limits
+        self.begin()
+
+    def begin(self) -> None:
+        """Restart the detection; to be called in each cycle in which the law is active, that is, without a fault."""
+        self.unstable = False
+        self._too_fast_at = -math.inf  # ``update`` then resets the directions
+
+    def update(self, velocity: Array, time: float) -> None:
+        """Update with the measured ``velocity`` (n,) at ``time`` (s) by the clock of the trajectories."""
+        forth, back = velocity > self.limits, velocity < -self.limits
+        if not (forth.any() or back.any()):
+            return
+        if not 0.0 <= time - self._too_fast_at < RECOVERY_TIME:
+            self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
+        self._too_fast_at = time
+        self._forth, self._back = self._forth | forth, self._back | back
+        self.unstable = self.unstable or bool((self._forth & self._back).any())
+
+
+class Hold:
+    """Fall-back after a fault: stop along ``plan`` from the measured state, then hold.
+
+    In each cycle ``advance`` updates the plan, and ``effort`` returns the torque. The load is a torque (n,) beyond g(q)
+    that the law produced at rest, because it compensates an unmodelled load.
+    """
+
+    def __init__(self, law: ActiveLaw, plan: MotionPlan, largest_velocity: Array) -> None:
+        """Create the fall-back of ``law``; larger velocities (n,) than ``largest_velocity`` indicate wrong damping."""
+        self._law, self._plan = law, plan
+        self._load = self._offset = np.zeros(len(plan.q))
+        self._resting = False
+        self.set_largest_velocity(largest_velocity)
+
+    def set_largest_velocity(self, largest_velocity: Array) -> None:
+        """Set the velocities (n,), rad/s or m/s, of the detection of wrong damping, and restart it."""
+        self._damping = DampingCheck(largest_velocity)
+
+    def begin(self, model: RobotModel, estimate: Estimate, fault: Fault, effort: Array) -> None:
+        """Start after ``fault``; ``effort`` (n,) is the last one that the law commanded.
+
+        The load is the law's torque at rest, or ``effort`` of a task-space law, less g(q). It is zero instead if it
+        exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
+        wrong motion of the arm. In these cases the integral of the position error is reset.
+        """
+        law, margin = self._law.tuning.law, self._law.tuning.hold_margin
+        self._load = self._offset = np.zeros(len(effort))
+        self._damping.begin()
+        if estimate.known and law.compensates_gravity and fault.cause in _KEEPS_LOAD:
+            q = estimate.state[0]
+            at_rest = self._law.effort_at_rest(model, q)
+            load = (effort if at_rest is None else at_rest) - model.gravity_torque(q)
+            if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
+                self._load = load
+                if law.follows:
+                    self._offset = self._plan.q - q
+                return
+        self._law.integral.reset()
+
+    def advance(self, estimate: Estimate, time: float, longest: float) -> None:
+        """Advance the plan to ``time`` (s); each joint decelerates fast enough to stop within ``longest`` (s).
+
+        Without a valid state the plan holds the last measured position.
+        """
+        plan = self._plan
+        self._law.deactivate()
+        if not estimate.valid:
+            if not self._resting or estimate.stale:
+                plan.hold(time, estimate.state[0] if estimate.known else plan.q)
+                self._resting = False
+            return
+        q, qd = estimate.state
+        self._damping.update(qd, time)
+        if not self._resting:
+            qd = np.clip(qd, -self._damping.limits, self._damping.limits)
+            plan.rest_from(time, q, qd, np.maximum(self._law.tuning.deceleration, np.abs(qd) / longest))
+            self._resting = True
+        plan.advance(time)
+
+    def effort(self, model: RobotModel, estimate: Estimate) -> Array:
+        """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
+
+        q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
+        the measured one. Kp and Kd are the law's gains, multiplied by M if they are accelerations. Without a valid
+        state, and if damping is unstable, g(q) is returned. The torque is not finite for extreme states.
+        """
+        plan, gains, tuning = self._plan, self._law.gains, self._law.tuning
+        q, qd = estimate.state if estimate.known else (plan.q, plan.qd)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not estimate.valid or self._damping.unstable:
+                return model.gravity_torque(q)
+            spring, damping = gains.kp * (plan.q - q), gains.kd * (plan.qd - qd)
+            inertia = model.mass_matrix(q)
+            if tuning.law.gains_are_accelerations:
+                spring, damping = inertia @ spring, inertia @ damping
+            position: Array = np.clip(self._load + spring, -tuning.hold_margin, tuning.hold_margin)
+            return model.gravity_torque(q) + inertia @ plan.qdd + position + damping
+
+    def release(self) -> None:
+        """Discard the stop and the load; called when the effort is zero instead."""
+        self._resting = False
+        self._load = self._offset = np.zeros(len(self._load))
+
+    def resume(self, estimate: Estimate, time: float) -> None:
+        """Let the plan hold from ``time`` (s) on, offset by the position error by which the law holds the load."""
+        if estimate.known:
+            self._plan.hold(time, self._plan.q + self._offset)
+        self._resting = False

@@ -1,0 +1,160 @@
+"""Values that enter and leave session and controller: states, times, commands and log messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.safety import Mode, Transition
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.kernels.types import Array
+
+
+class Sample(NamedTuple):
+    """Measured joint state.
+
+    Attributes
+    ----------
+    stamp
+        Time of measurement (ns since the epoch of the ROS clock); 0: not stamped.
+    q, qd, effort
+        Position (rad or m), velocity and effort (Nm or N), each (n,) in the robot's joint order; None: not measured.
+    """
+
+    stamp: int
+    q: Array
+    qd: Array | None
+    effort: Array | None
+
+
+class UnusableSample(NamedTuple):
+    """Message that is not a valid joint state.
+
+    Attributes
+    ----------
+    stamp
+        Stamp of the message (ns), or 0.
+    reason
+        Description of the defect.
+    incomplete
+        True if joints are missing, as in messages for other parts of the robot.
+    """
+
+    stamp: int
+    reason: str
+    incomplete: bool = False
+
+
+class Command(NamedTuple):
+    """Result of a cycle.
+
+    Attributes
+    ----------
+    mode
+        Mode of the controller.
+    desired
+        Desired motion; the controller reuses the arrays in its next cycle.
+    effort
+        Commanded effort (n,), Nm or N.
+    saturated
+        Names of the joints whose effort was clamped to its limit.
+    """
+
+    mode: Mode
+    desired: Motion
+    effort: Array
+    saturated: tuple[str, ...]
+
+
+OK, WARN, ERROR = 0, 1, 2
+"""Levels of diagnostic_msgs/DiagnosticStatus."""
+
+
+class Note(NamedTuple):
+    """Log message.
+
+    Attributes
+    ----------
+    level
+        OK, WARN or ERROR.
+    text
+        Text of the message.
+    period
+        Time (s) within which further messages of the same kind are suppressed; 0: none, inf: all.
+    """
+
+    level: int
+    text: str
+    period: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """Text up to the first colon, which is the same for all messages of one kind."""
+        return self.text.partition(":")[0]
+
+
+class Now:
+    """Current time by the steady clock, ``steady`` (s), and by the ROS clock, which ``clock()`` returns (ns).
+
+    The latter is read at the first access to ``stamp``, as reading it is slow in rclpy.
+    """
+
+    def __init__(self, steady: float, clock: Callable[[], int]) -> None:
+        self.steady, self._clock = steady, clock
+
+    @cached_property
+    def stamp(self) -> int:
+        """Time by the ROS clock (ns), as ``clock()`` returned it at the first access."""
+        return self._clock()
+
+
+class Followed(NamedTuple):
+    """Accepted trajectory, with the points and the start stamp (ns) of its request, 0 for an immediate start."""
+
+    trajectory: Trajectory
+    points: TrajectoryPoints
+    stamp: int
+
+
+class Output(NamedTuple):
+    """Result of an input: a command to publish, and events to report.
+
+    Attributes
+    ----------
+    command
+        Command; None: nothing is to be published.
+    answered, number
+        Stamp (ns) of the state for which the command was computed, None without one, and a sequence number. A repeated
+        state results in the last command with the same number.
+    external_torque
+        External torque (n,), Nm or N, at the last state, positive in the direction of the joints; None if it is
+        unknown.
+    transitions
+        Changes of mode since the last output.
+    notes
+        Log messages since the last output.
+    followed
+        Trajectory that was accepted, or None.
+    """
+
+    command: Command | None = None
+    answered: int | None = None
+    number: int = 0
+    external_torque: Array | None = None
+    transitions: tuple[Transition, ...] = ()
+    notes: tuple[Note, ...] = ()
+    followed: Followed | None = None
+
+
+def same_state(sample: Sample, last: Sample) -> bool:
+    """True if both samples have the same nonzero stamp and the same state."""
+    if sample.stamp != last.stamp or sample.stamp == 0 or not np.array_equal(sample.q, last.q):
+        return False
+    if sample.qd is None or last.qd is None:
+        return sample.qd is last.qd
+    return np.array_equal(sample.qd, last.qd, equal_nan=True)
