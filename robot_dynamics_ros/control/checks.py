@@ -130,8 +130,7 @@ class Checks:
         row = self._row
         if not self._tuning.law.needs_state and (estimate.defect is not None or not estimate.known):
             estimate, row = estimate._replace(defect=None), tuple(check for check in row if not check.needs_state)
-        faults = [check.fault(estimate, instant, command) for check in row]
-        return [fault for fault in faults if fault is not None]
+        return [fault for check in row if (fault := check.fault(estimate, instant, command)) is not None]
 
     def tune(self, tuning: Tuning, estimate: Estimate) -> None:
         """Apply new settings, with the last ``estimate``."""

@@ -222,8 +222,9 @@ class ControllerSession:
             self._notes += self.waiting()
         else:
             external_torque = controller.checks.collision.external.torque
-            self._answer = Output(command, answered, self._answer.number + 1)
-            output = self._answer._replace(external_torque=external_torque)
+            output = self._answer = Output(command, answered, self._answer.number + 1)
+            if external_torque is not None:
+                output = output._replace(external_torque=external_torque)
             if command.saturated:
                 self._notes.append(Note(WARN, f"effort limit reached: {', '.join(command.saturated)}", 1.0))
             state, was_damped = controller.law.end_effector, self._damped

@@ -64,5 +64,6 @@ def test_live_view(monkeypatch: pytest.MonkeyPatch) -> None:
             "command_states": "/left/computed_torque_node/command_states",
             "host": "127.0.0.1",
             "port": 8080,
+            "browser": True,
         },
     )
