@@ -115,7 +115,7 @@ class Instant(NamedTuple):
     regular: bool = True
 
 
-class Clock:
+class CycleClock:
     """Source of the instants of all cycles.
 
     Attributes

@@ -7,7 +7,7 @@ import numpy as np
 from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks import Checks, not_finite
-from robot_dynamics_ros.control.clock import Clock, Instant
+from robot_dynamics_ros.control.clock import CycleClock, Instant
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.estimate import Estimate, Estimator
 from robot_dynamics_ros.control.hold import Hold
@@ -67,7 +67,7 @@ class Controller:
         self.arm, self.safety = arm, safety
         self.tuning = tuning = Tuning(robot, settings)
         safety.begin(settings.safety)
-        self.clock = Clock(settings.update_rate)
+        self.clock = CycleClock(settings.update_rate)
         self.estimator = Estimator(
             robot.joint_names, settings.velocity_filter_cutoff, settings.safety.state_timeout, robot.continuous
         )
