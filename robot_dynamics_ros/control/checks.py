@@ -147,11 +147,10 @@ def table() -> list[TableRow]:
 
 def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
     """Return a fault for the first joint whose ``torque`` (n,) is not finite, or None."""
-    finite = [math.isfinite(value) for value in torque.tolist()]  # faster than array operations for few joints
-    if all(finite):
+    values = torque.tolist()
+    if all(map(math.isfinite, values)):  # faster than array operations for few joints
         return None
-    j = finite.index(False)
-    name, value = joint_names[j], float(torque[j])
+    name, value = next(each for each in zip(joint_names, values, strict=True) if not math.isfinite(each[1]))
     return Fault(
         Cause.TORQUE_NOT_FINITE,
         f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values',

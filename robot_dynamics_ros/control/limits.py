@@ -5,11 +5,13 @@ Positions are in rad or m, velocities per s, efforts in Nm or N; arrays (n,) hav
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.kernels.entries import CLAMPED, SLOWED, limit_effort
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
 
@@ -74,19 +76,14 @@ class EffortLimiter:
 
     def set(self, limits: Array, rates: Array) -> None:
         """Set effort ``limits`` (n,), Nm or N, and rate limits ``rates`` (n,), Nm/s or N/s, infinite for no limit."""
-        self.limits = limits
-        self._lower = -limits
-        rated = np.isfinite(rates)
-        self._rated = bool(rated.any())
-        # Avoids 0 s times an infinite rate, which is NaN.
-        self._rates, self._free = np.where(rated, rates, 0.0), np.where(rated, 0.0, np.inf)
+        self.limits, self._rates = limits, rates
 
     def start(self, effort: Array, requested: Array, seconds: float) -> None:
         """Start a ramp from ``effort`` (n,) to the ``requested`` effort (n,), which takes ``seconds``.
 
         ``limit`` adds the difference of the two to its argument, decreasing linearly to 0 from its next call on.
         """
-        self.effort = np.clip(effort, self._lower, self.limits)
+        self.effort = np.clip(effort, -self.limits, self.limits)
         self._difference = self.effort - requested
         self._fade_time = self._left = seconds
 
@@ -98,17 +95,13 @@ class EffortLimiter:
         if self._left > 0.0:
             self._left = max(self._left - dt, 0.0)
             requested = requested + self._left / self._fade_time * self._difference
-        effort = np.minimum(np.maximum(requested, self._lower), self.limits)
-        self.clamped = effort.tolist() != requested.tolist()  # faster than array operations for few joints
-        self.slowed = False
-        if self._rated and self.effort is not None:
-            step = self._rates * dt + self._free
-            slow = np.minimum(np.maximum(effort, self.effort - step), self.effort + step)
-            self.slowed = not np.array_equal(slow, effort)
-            # A lowered limit applies at once.
-            effort = np.minimum(np.maximum(slow, self._lower), self.limits)
-        self.effort = effort
-        return effort
+        last = self.effort
+        self.effort = np.empty(len(requested))
+        if last is None:
+            last, dt = requested, math.inf
+        result = limit_effort(requested, last, self.limits, self._rates, dt, self.effort)
+        self.clamped, self.slowed = result & CLAMPED != 0, result & SLOWED != 0
+        return self.effort
 
     def zero(self) -> Array:
         """Return zero effort (n,), without rate limit, and end the ramp."""

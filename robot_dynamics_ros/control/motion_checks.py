@@ -217,7 +217,7 @@ class Saturation(Check):
 
     def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
         limiter, excess = self._limiter, self._excess
-        if limiter.effort is None or not _law_ran(command, instant) or not (limiter.clamped or excess.counts):
+        if limiter.effort is None or not (limiter.clamped or excess.counts) or not _law_ran(command, instant):
             return None
         return excess.check(limiter.effort, limiter.limits, instant.dt, self.tuning.settings.safety.saturation_timeout)
 

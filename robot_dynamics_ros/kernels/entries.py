@@ -30,6 +30,7 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
 GOOD, UNCHANGED, OUT_OF_BOUNDS = 0, -1, -2  # results of check_state
+CLAMPED, SLOWED = 1, 2  # results of limit_effort
 
 NO_WRENCHES: Array = np.empty((1, 0, 6))
 """Argument ``wrenches`` of batched functions for states without external wrenches."""
@@ -384,3 +385,32 @@ def check_state(
     if wrong:
         return OUT_OF_BOUNDS
     return UNCHANGED if unchanged else joint
+
+
+@kernel
+def limit_effort(requested: Array, last: Array, limits: Array, rates: Array, dt: float, effort: Array) -> int:
+    """Write the limited effort to ``effort`` (n,); return CLAMPED and SLOWED, added, for the limits that changed it.
+
+    Parameters
+    ----------
+    requested, last
+        Requested effort, finite, and the effort of the last command, (n,), Nm or N.
+    limits, rates
+        Effort limits (n,), Nm or N, and largest rates of change (n,), Nm/s or N/s; infinite for no limit.
+    dt
+        Time (s) since the last command; infinite before the first one.
+    """
+    result = 0
+    for j in range(requested.shape[0]):
+        limit = limits[j]
+        clamped = min(max(requested[j], -limit), limit)
+        if clamped != requested[j]:
+            result |= CLAMPED
+        effort[j] = clamped
+        if rates[j] < math.inf:
+            step = rates[j] * dt
+            slow = min(max(clamped, last[j] - step), last[j] + step)
+            if slow != clamped:
+                result |= SLOWED
+            effort[j] = min(max(slow, -limit), limit)  # a lowered limit applies at once
+    return result
