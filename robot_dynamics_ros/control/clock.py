@@ -142,7 +142,7 @@ class CycleClock:
         A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, and
         if stamps are ``unreliable`` because they repeat, time steps are by the steady clock.
         """
-        waited, period = self.since_command(steady), self.period
+        waited, period = max(steady - self._command, 0.0), self.period
         dt = time - self.time if waited < math.inf else 0.0
         passed = steady - self._cycle
         self.time, self._cycle, self._cycle_stamp = time, steady, stamp

@@ -174,7 +174,8 @@ class Estimator:
 
     def cycle(self, steady: float) -> Estimate:
         """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
-        self.estimate = self.at(steady)
+        if not (self._fresh and self._invalid is None and steady == self.arrival):  # else ``measure`` has made it
+            self.estimate = self.at(steady)
         self._defect, self._fresh, self._stamp_repeats = None, False, False
         return self.estimate
 
@@ -230,7 +231,10 @@ class Estimator:
         dt = stamp - last.stamp
         compared = dt if dt <= self.state_timeout else -1.0
         result = check_state(new, self._measured, LARGEST, self._step, self._speed, compared, qd is not None)
-        self._invalid = self._check(result, new, stamp, dt, effort)
+        if result == GOOD:
+            self._invalid = self._frozen = None
+        else:
+            self._invalid = self._check(result, new, stamp, dt, effort)
         if self._invalid is not None:
             self._defect = self._invalid
             return False
@@ -250,7 +254,9 @@ class Estimator:
             state = np.array((new[0], filtered))
         if not self._filter.started:
             source = VelocitySource.UNKNOWN
-        self.estimate = Estimate(state, velocity, source, True, stamp, *last[5:])
+        self.estimate = Estimate(
+            state, velocity, source, True, stamp, 0.0, False, True, self._defect, self._stamp_repeats
+        )
         return True
 
     def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
@@ -271,7 +277,7 @@ class Estimator:
         if result == UNCHANGED and self.estimate.known:
             return self._frozen_values(new, stamp, effort)
         self._frozen = None
-        return self._implausible(new, result - 1, dt) if result > GOOD else None
+        return None if result == UNCHANGED else self._implausible(new, result - 1, dt)
 
     def _out_of_bounds(self, new: Array) -> Fault:
         row, j = (int(k) for k in np.argwhere(~(np.abs(new) <= LARGEST))[0])

@@ -215,7 +215,8 @@ class Safety:
 
     def take_transitions(self) -> tuple[Transition, ...]:
         """Return the transitions since the last call, oldest first."""
-        transitions, self.transitions = tuple(self.transitions), []
+        transitions = tuple(self.transitions)
+        self.transitions.clear()
         return transitions
 
     def force_zero(self, fault: Fault, time: float) -> None:

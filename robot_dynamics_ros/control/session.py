@@ -239,8 +239,10 @@ class ControllerSession:
     def _output(self, output: Output = Output()) -> Output:  # noqa: B008  it is immutable
         """Return ``output`` with the events since the last one."""
         transitions = () if self.controller is None else self.safety.take_transitions()
-        notes, self._notes = tuple(self._notes), []
-        return output._replace(transitions=transitions, notes=notes) if transitions or notes else output
+        if transitions or self._notes:
+            output = output._replace(transitions=transitions, notes=tuple(self._notes))
+            self._notes = []
+        return output
 
     def waiting(self) -> tuple[Note, ...]:
         """Return a log message with the reason if the session is active but has no command yet, else ()."""
