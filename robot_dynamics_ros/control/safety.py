@@ -202,15 +202,11 @@ class Safety:
         the steady clock. ``blind`` is True without a valid measured state; after ``stale_hold_time`` the mode is then
         ZERO. After 0.2 s without a fault the mode is FAULT, or ACTIVE if ``fault_reset`` is auto.
         """
-        auto = self.settings.fault_reset == "auto"
         fault = self.stop or (faults[0] if faults else None)
         if fault is not None:
             self._fail(fault, time, steady, blind)
-        elif self.mode in (Mode.HOLD, Mode.ZERO):
-            self._pass(time, auto)
-        elif self.mode is Mode.FAULT and auto:
-            assert self.fault is not None
-            self._go(Mode.ACTIVE, self.fault, time)
+        elif self.mode is not Mode.ACTIVE:
+            self._pass(time)
         return self.mode
 
     def take_transitions(self) -> tuple[Transition, ...]:
@@ -237,14 +233,17 @@ class Safety:
             fall_back = Mode.ZERO
         self._go(fall_back, fault, time)
 
-    def _pass(self, time: float, auto: bool) -> None:
+    def _pass(self, time: float) -> None:
         assert self.fault is not None
-        self._blind_since = None
-        self._go(Mode(self.settings.on_fault), self.fault, time)
-        if self._passing_since is None or time < self._passing_since:
-            self._passing_since = time
-        if time - self._passing_since >= RECOVERY_TIME:
-            self._go(Mode.ACTIVE if auto else Mode.FAULT, self.fault, time)
+        recovered = Mode.ACTIVE if self.settings.fault_reset == "auto" else Mode.FAULT
+        if self.mode is not Mode.FAULT:
+            self._blind_since = None
+            self._go(Mode(self.settings.on_fault), self.fault, time)
+            if self._passing_since is None or time < self._passing_since:
+                self._passing_since = time
+            if time - self._passing_since < RECOVERY_TIME:
+                return
+        self._go(recovered, self.fault, time)
 
     def _go(self, mode: Mode, fault: Fault, time: float) -> None:
         before, self.mode = self.mode, mode

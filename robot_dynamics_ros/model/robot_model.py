@@ -377,7 +377,7 @@ class RobotModel(RobotProperties):
         """
         given = (smoothing_velocity,)
         fade = np.array(given) if type(smoothing_velocity) is float else real_numbers(given)  # fast path for floats
-        if fade is None or fade.shape != (1,) or not 0.0 <= fade[0] < np.inf:
+        if fade is None or fade.shape != (1,) or not 0.0 <= fade.item() < np.inf:
             raise RobotDynamicsError(
                 f"smoothing_velocity: {smoothing_velocity!r}. Cure: pass a finite number of at least 0"
             )
