@@ -23,7 +23,8 @@ from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
-from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory, write_trajectory
 from robot_dynamics_ros.nodes.conversions import trajectory_message
 

@@ -6,7 +6,6 @@ Importing this package imports no ROS.
 from typing import TYPE_CHECKING, Any
 
 from robot_dynamics_ros.errors import BagError, RobotDynamicsError, RobotModelError, RobotModelWarning, TrajectoryError
-from robot_dynamics_ros.moved import find_former_modules
 
 if TYPE_CHECKING:
     from robot_dynamics_ros.model import RobotModel
@@ -24,8 +23,6 @@ __all__ = [
     "__version__",
     "simulate",
 ]
-
-find_former_modules()
 
 
 def __getattr__(name: str) -> Any:

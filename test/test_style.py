@@ -9,14 +9,13 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = sorted(path for path in (ROOT / "robot_dynamics_ros").rglob("*.py") if path.name != "moved.py")
+PACKAGE = sorted(path for path in (ROOT / "robot_dynamics_ros").rglob("*.py"))
 TESTS = sorted((ROOT / "test").rglob("*.py"))
 _OTHERS = ("tools", "benchmarks", "examples", "launch", "docs")
 _BUILT = ROOT / "docs" / "_build"
 OTHERS = [path for folder in _OTHERS for path in sorted((ROOT / folder).rglob("*.py")) if _BUILT not in path.parents]
 PAGES = [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").rglob("*.md")) if _BUILT not in path.parents)]
 _QUESTION = re.compile(r"(What|Whether|Where|How|Who|Which)\b.*")
-_FORMER = re.compile(r"(?m)^.*\bformer_(name|attribute)\b.*")
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -73,22 +72,17 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
 
 def test_package_and_pages_have_no_banned_word() -> None:
     texts = [*((path, ("all", "code")) for path in PACKAGE), *((path, ("all",)) for path in PAGES)]
-    _reject(
-        (path, *offence)
-        for path, scopes in texts
-        for offence in _offences(_words(_FORMER.sub("", _read(path))), *scopes)
-    )
+    _reject((path, *offence) for path, scopes in texts for offence in _offences(_words(_read(path)), *scopes))
 
 
 def _names(path: Path) -> Iterator[tuple[Path, int, str]]:
     """Yield a file's name and its identifiers; of a test, the names of classes and functions only."""
     yield path, 1, path.stem
     kinds = _DOCUMENTED if path in TESTS else ast.AST
-    lines = _read(path).splitlines()
     for node in _nodes(path):
         for name in (getattr(node, field, None) for field in ("name", "id", "attr", "arg")):
             line = getattr(node, "lineno", 1)
-            if isinstance(name, str) and isinstance(node, kinds) and not _FORMER.match(lines[line - 1]):
+            if isinstance(name, str) and isinstance(node, kinds):
                 yield path, line, name
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynamics_ros.control.end_effector_targets import EndEffectorState, EndEffectorTargets
 from robot_dynamics_ros.control.laws import Gains, JointLaw, Motion
 from robot_dynamics_ros.control.limits import Brake, ErrorIntegral
-from robot_dynamics_ros.control.task_space import EndEffectorState, EndEffectorTargets, task_space_computed_torque
+from robot_dynamics_ros.control.task_space import task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.kernels.types import Array
@@ -106,15 +107,15 @@ class ActiveLaw:
         over = self._brake.excess(qd, allowed)
         return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
 
-    def effort_at_rest(self, model: RobotModel, q: Array) -> Array | None:
-        """Return the law's torque (n,) for a measured state at rest at ``q`` and the desired position at rest.
+    def effort_at_rest(self, model: RobotModel, q: Array, desired: Array, otherwise: Array) -> Array:
+        """Return the law's torque (n,) without friction at rest at ``q`` with the ``desired`` position (n,) at rest.
 
-        It is without friction. None for task-space laws.
+        For task-space laws it is ``otherwise`` (n,).
         """
         law, still = self.tuning.law, np.zeros(len(q))
         if not isinstance(law, JointLaw):
-            return None
-        return law.torque(model, self.gains, Motion(self._desired.q, still, still), q, still, self.integral.value)
+            return otherwise
+        return law.torque(model, self.gains, Motion(desired, still, still), q, still, self.integral.value)
 
     def start_duration(self, model: RobotModel, q: Array, load: Array) -> float:
         """Return the duration (s) of the transition of the effort at the start, at ``q``.

@@ -9,6 +9,7 @@ from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks import Checks, not_finite
 from robot_dynamics_ros.control.clock import CycleClock, Instant
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
+from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
 from robot_dynamics_ros.control.estimate import Estimate, Estimator
 from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.interface import Command
@@ -16,7 +17,6 @@ from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.task_space import EndEffectorTargets
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -106,7 +106,9 @@ class Controller:
         the position (rad or m), ``qd`` (n,) the velocity, or None if it is not measured.
         """
         effort = None if self.command is None else self.command.effort
-        valid = self.estimator.measure(stamp, steady, q, qd, effort if self.mode is Mode.ACTIVE else None)
+        driven = effort if self.mode is Mode.ACTIVE else None
+        desired = self._desired.q if self.tuning.law.follows else None
+        valid = self.estimator.measure(stamp, steady, q, qd, driven, desired)
         if valid and effort is not None:
             self.checks.collision.external.observe(self.arm.model, self.estimator.estimate, effort)
         return valid

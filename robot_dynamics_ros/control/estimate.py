@@ -19,13 +19,26 @@ from robot_dynamics_ros.control.clock import clock_jump, clock_jump_ahead
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
-from robot_dynamics_ros.kernels.entries import GOOD, OUT_OF_BOUNDS, UNCHANGED, check_state
+from robot_dynamics_ros.kernels.entries import (
+    CONTRADICTS,
+    STANDS_STILL,
+    UNCHANGED,
+    all_within,
+    check_state,
+)
 from robot_dynamics_ros.kernels.types import Array
 
+_WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
 _STAMP_REPEATS = Fault(
     Cause.STAMP_REPEATS,
     "joint_states: different states with the same header.stamp, so that velocities and time steps are unknown. Cure: "
     "set the stamp of each state in the driver, or leave it 0 (unstamped_states: arrival)",
+)
+
+
+_VELOCITY_MISSING = Fault(
+    Cause.STATE_INVALID,
+    "joint_states: no velocities any more. Cure: check the driver, and check for a second publisher of joint_states",
 )
 
 
@@ -39,6 +52,19 @@ class VelocitySource(Enum):
     MEASURED = "measured"
     DIFFERENTIATED = "differentiated"
     HELD = "held"
+
+
+class Trust(Enum):
+    """Trust in the estimate; the worst joint decides.
+
+    FULL: positions and velocities agree. POSITION: measured velocities contradict the positions, or are missing since a
+    while; they are differentiated instead. NONE: a position stands still although it must move, or no valid state
+    arrives.
+    """
+
+    FULL = "full"
+    POSITION = "position"
+    NONE = "none"
 
 
 class Estimate(NamedTuple):
@@ -60,9 +86,9 @@ class Estimate(NamedTuple):
         Time (s) from the arrival of the last message of these joints, valid or not, to the last cycle; inf without one.
     stale
         True if that is more than ``state_timeout``.
-    valid
-        True if the state may serve as feedback: it is known and not stale, and either the newest message was valid or a
-        valid state arrived since the cycle before.
+    trust
+        Trust in the state. It is NONE if the state is unknown or stale, or if neither the newest message was valid nor
+        a valid state arrived since the cycle before.
     defect
         In this order: the last defect of a message since the cycle before, even if a valid one followed; that of the
         newest message; a stale state; else None.
@@ -77,9 +103,14 @@ class Estimate(NamedTuple):
     stamp: float = -math.inf
     age: float = math.inf
     stale: bool = True
-    valid: bool = False
+    trust: Trust = Trust.NONE
     defect: Fault | None = None
     stamp_repeats: bool = False
+
+    @property
+    def valid(self) -> bool:
+        """True if at least the positions may serve as feedback."""
+        return self.trust is not Trust.NONE
 
 
 class Estimator:
@@ -109,16 +140,16 @@ class Estimator:
         """
         self._names = tuple(joint_names)
         n = len(self._names)
-        unlimited = np.full(n, np.inf)
         self._continuous = continuous if continuous is not None and continuous.any() else None
-        self._frozen: tuple[float, Array | None] | None = None
-        self._breakaway = unlimited
-        self.set_plausible(unlimited, unlimited)
+        self._bounds = np.full((3, n), np.inf)  # of check_state
+        self._motion = np.zeros((7, n))
+        self._trust = Trust.FULL  # of the last valid state
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
         self.arrival = self._valid_arrival = -math.inf
         self._measured = np.zeros((2, n))
+        self._unknown, self._largest = np.full(n, np.nan), np.full((2, n), LARGEST)
         self._velocity_measured = False
         # Delay (s) of the last state relative to the smallest one of about the last second. Stamps that make up for it
         # are not a jump of the clock. It decays, as simulated time may be slower than real time.
@@ -136,15 +167,16 @@ class Estimator:
         the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
         time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
         """
-        self._step, self._speed = position_step, largest_velocity
+        self._bounds[0], self._bounds[1] = position_step, largest_velocity
 
     def set_breakaway_effort(self, effort: Array) -> None:
         """Set the change of commanded effort (n,), Nm or N, at which joints must move; infinite by default.
 
-        It is a fault if no measured value changes for longer than ``state_timeout`` although the effort of a joint has
-        changed by more. Joints with an infinite position step are not checked.
+        It is a fault if a position is constant for longer than ``state_timeout`` although its effort has changed by
+        more, and either no value changes or the desired position has left it. Joints with an infinite position step
+        are not checked.
         """
-        self._breakaway = effort
+        self._bounds[2] = effort
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
@@ -185,7 +217,8 @@ class Estimator:
         stale = age > self.state_timeout
         valid = last.known and not stale and (self._fresh or self._invalid is None)
         defect = self._defect or self._invalid or (self._stale_state(age) if stale else None)
-        return Estimate(*last[:5], age, stale, valid, defect, self._stamp_repeats)
+        trust = self._trust if valid else Trust.NONE
+        return Estimate(*last[:5], age, stale, trust, defect, self._stamp_repeats)
 
     def reject(self, steady: float, reason: str) -> None:
         """Process an invalid message of these joints, arrived at ``steady`` (s), with the ``reason`` of its fault."""
@@ -200,10 +233,19 @@ class Estimator:
         """Record a message without some of the joints; ``reason`` is the text of the fault if the state gets stale."""
         self._absent = reason
 
-    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None, effort: Array | None = None) -> bool:
+    def measure(
+        self,
+        stamp: float,
+        steady: float,
+        q: Array,
+        qd: Array | None,
+        effort: Array | None = None,
+        desired: Array | None = None,
+    ) -> bool:
         """Process a measured state; return True if it is valid, and then is the estimate.
 
-        Positions of continuous joints are unwrapped.
+        Positions of continuous joints are unwrapped. Velocities that contradict the positions are replaced by
+        differentiated ones, until both agree in motion.
 
         Parameters
         ----------
@@ -213,8 +255,9 @@ class Estimator:
             Position (n,), rad or m.
         qd
             Velocity (n,), rad/s or m/s. None, or NaN in all states as from ros2_control's broadcaster: not measured.
-        effort
-            Last commanded effort (n,), Nm or N, for the detection of frozen states; None: not checked.
+        effort, desired
+            Last effort (n,), Nm or N, of an active law, for the detection of positions that stand still, and the
+            desired position (n,) of a law that follows it.
         """
         self.arrival = steady
         self._absent = ""
@@ -222,21 +265,40 @@ class Estimator:
         if qd is not None and not self._velocity_measured:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
+        missing = _VELOCITY_MISSING if qd is None and self._velocity_measured else None
         new = np.empty((2, len(self._names)))
         new[0] = q
         new[1] = 0.0 if qd is None else qd
-        if self._continuous is not None and last.known and np.isfinite(new[0]).all():
+        if not all_within(new, -self._largest, self._largest):
+            fault = self._out_of_bounds(new)
+            if not all_within(new[:1], -self._largest, self._largest) or not last.known:
+                self._invalid = self._defect = fault
+                return False
+            qd, missing = None, fault
+            new[1] = 0.0
+        if self._continuous is not None and last.known:
             turns = np.rint((last.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         dt = stamp - last.stamp
-        compared = dt if dt <= self.state_timeout else -1.0
-        result = check_state(new, self._measured, LARGEST, self._step, self._speed, compared, qd is not None)
-        if result == GOOD:
-            self._invalid = self._frozen = None
-        else:
-            self._invalid = self._check(result, new, stamp, dt, effort)
-        if self._invalid is not None:
-            self._defect = self._invalid
+        result, joint, distrusted = check_state(
+            new,
+            self._measured,
+            self._bounds,
+            dt,
+            self.state_timeout,
+            qd is not None,
+            self._unknown if effort is None else effort,
+            self._unknown if desired is None else desired,
+            effort is not None,
+            self._motion,
+        )
+        self._invalid = None
+        if result >= STANDS_STILL and last.known:
+            self._invalid = self._defect = (
+                self._still(joint, new) if result == STANDS_STILL else self._implausible(new, joint, dt)
+            )
+            if result == STANDS_STILL:
+                self._measured = new
             return False
         if stamp < last.stamp:
             self._defect = clock_jump(last.stamp - stamp)
@@ -244,18 +306,22 @@ class Estimator:
             self._lag = 0.0
         elif last.known:
             self._compare_clocks(dt, steady, result != UNCHANGED)
+        contradiction = missing or (self._contradiction(joint, new) if result == CONTRADICTS else None)
+        self._defect = contradiction or self._defect
+        self._trust = Trust.FULL if contradiction is None else Trust.POSITION
         self._measured, self._valid_arrival, self._fresh = new, steady, True
-        filtered = self._filter.update(stamp, new[0], qd)
+        measured = None if qd is None or distrusted else new[1]
+        filtered = self._filter.update(stamp, new[0], measured, _WINDOW if self._velocity_measured else 0.0)
         state, velocity, source = new, new[1], VelocitySource.MEASURED
-        if qd is None:
+        if measured is None:
             source = VelocitySource.HELD if dt == 0.0 else VelocitySource.DIFFERENTIATED
             velocity = filtered
-        if filtered is not qd and (qd is None or stamp > last.stamp):  # the filter ignores a repeated stamp
+        if filtered is not measured and (measured is None or stamp > last.stamp):  # the filter ignores a repeated stamp
             state = np.array((new[0], filtered))
         if not self._filter.started:
             source = VelocitySource.UNKNOWN
         self.estimate = Estimate(
-            state, velocity, source, True, stamp, 0.0, False, True, self._defect, self._stamp_repeats
+            state, velocity, source, True, stamp, 0.0, False, self._trust, self._defect, self._stamp_repeats
         )
         return True
 
@@ -270,15 +336,6 @@ class Estimator:
             self._defect = self._late_states(ahead) if late else clock_jump_ahead(ahead)
         self._lag = max(0.0, self._lag * max(0.0, 1.0 - passed) - ahead)
 
-    def _check(self, result: int, new: Array, stamp: float, dt: float, effort: Array | None) -> Fault | None:
-        """Return the defect of the state ``new`` (2, n) by the ``result`` of check_state, or None."""
-        if result == OUT_OF_BOUNDS:
-            return self._out_of_bounds(new)
-        if result == UNCHANGED and self.estimate.known:
-            return self._frozen_values(new, stamp, effort)
-        self._frozen = None
-        return None if result == UNCHANGED else self._implausible(new, result - 1, dt)
-
     def _out_of_bounds(self, new: Array) -> Fault:
         row, j = (int(k) for k in np.argwhere(~(np.abs(new) <= LARGEST))[0])
         quantity, name, value = ("position", "velocity")[row], self._names[j], float(new[row, j])
@@ -290,22 +347,21 @@ class Estimator:
             value,
         )
 
-    def _frozen_values(self, new: Array, stamp: float, effort: Array | None) -> Fault | None:
-        """Return the defect of a state whose values repeat although a joint moves or is driven, or None."""
-        if self._frozen is None:
-            self._frozen = self.estimate.stamp, effort
-        since, before = self._frozen
-        lasts = stamp - since
-        over = np.abs(new[1]) * lasts > self._step
-        if effort is not None and before is not None and lasts > self.state_timeout:
-            over |= (np.abs(effort - before) > self._breakaway) & (self._step < np.inf)
-        if not over.any():
-            return None
-        j = int(np.argmax(over))
+    def _still(self, j: int, new: Array) -> Fault:
         return Fault(
             Cause.STATE_IMPLAUSIBLE,
-            f'joint_states: no value has changed for {lasts:.3g} s, although joint "{self._names[j]}" moves or is '
-            "driven. Cure: check its driver for outdated values, or raise position_step_limit",
+            f'joint_states: the position of joint "{self._names[j]}" is constant, although the joint moves or is '
+            "driven. Cure: check its driver for outdated values, check for a collision, or raise position_step_limit",
+            self._names[j],
+            float(new[0, j]),
+        )
+
+    def _contradiction(self, j: int, new: Array) -> Fault:
+        moved, implied = self._motion[:2, j]
+        return Fault(
+            Cause.STATE_IMPLAUSIBLE,
+            f'joint_states: joint "{self._names[j]}" moved by {moved:.3g}, its velocity implies {implied:.3g}. Cure: '
+            "check sign, unit and delay of the velocity in its driver, or leave it out; or raise position_step_limit",
             self._names[j],
             float(new[1, j]),
         )

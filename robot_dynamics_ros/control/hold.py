@@ -18,6 +18,8 @@ from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
+_MOVES = 0.05  # rad/s or m/s
+_NEAR = 0.05  # rad or m
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
     Cause.STATE_STALE,
@@ -68,13 +70,14 @@ class Hold:
     """Fall-back after a fault: stop along ``plan`` from the measured state, then hold.
 
     In each cycle ``advance`` updates the plan, and ``effort`` returns the torque. The load is a torque (n,) beyond g(q)
-    that the law produced at rest, because it compensates an unmodelled load.
+    that the law produced at rest, because it compensates an unmodelled load. Without feedback only the part is used
+    that held the arm at rest or, if it moved, that the integral of the position error produced.
     """
 
     def __init__(self, law: ActiveLaw, plan: MotionPlan, largest_velocity: Array) -> None:
         """Create the fall-back of ``law``; larger velocities (n,) than ``largest_velocity`` indicate wrong damping."""
         self._law, self._plan = law, plan
-        self._load = self._offset = np.zeros(len(plan.q))
+        self._load = self._offset = self._held = np.zeros(len(plan.q))
         self._resting = False
         self.set_largest_velocity(largest_velocity)
 
@@ -90,14 +93,18 @@ class Hold:
         wrong motion of the arm. In these cases the integral of the position error is reset.
         """
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
-        self._load = self._offset = np.zeros(len(effort))
+        self._load = self._offset = self._held = np.zeros(len(effort))
         self._damping.begin()
-        if estimate.known and law.compensates_gravity and fault.cause in _KEEPS_LOAD:
-            q = estimate.state[0]
-            at_rest = self._law.effort_at_rest(model, q)
-            load = (effort if at_rest is None else at_rest) - model.gravity_torque(q)
+        q = estimate.state[0]
+        keeps = fault.cause in _KEEPS_LOAD
+        if fault.cause is Cause.CLOCK_JUMPED_BACK:  # false after the reset of a simulation
+            keeps = bool((np.abs(self._plan.q - q) < _NEAR).all())
+        if estimate.known and law.compensates_gravity and keeps:
+            gravity, moves = model.gravity_torque(q), (np.abs(estimate.state[1]) > _MOVES).any()
+            load = self._law.effort_at_rest(model, q, self._plan.q, effort) - gravity
             if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
                 self._load = load
+                self._held = self._law.effort_at_rest(model, q, q, gravity) - gravity if moves else load
                 if law.follows:
                     self._offset = self._plan.q - q
                 return
@@ -127,25 +134,30 @@ class Hold:
         """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
 
         q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
-        the measured one. Kp and Kd are the law's gains, multiplied by M if they are accelerations. Without a valid
-        state, and if damping is unstable, g(q) is returned. The torque is not finite for extreme states.
+        the measured one. Kp and Kd are the law's gains, multiplied by M if they are accelerations. If damping
+        is unstable, g(q) is returned, without a valid state g(q) and the load that held the arm. The torque is not
+        finite for extreme states.
         """
         plan, gains, tuning = self._plan, self._law.gains, self._law.tuning
         q, qd = estimate.state if estimate.known else (plan.q, plan.qd)
         with np.errstate(over="ignore", invalid="ignore"):
-            if not estimate.valid or self._damping.unstable:
+            if self._damping.unstable:
                 return model.gravity_torque(q)
+            if not estimate.valid:
+                return model.gravity_torque(q) + self._held
             spring, damping = gains.kp * (plan.q - q), gains.kd * (plan.qd - qd)
             inertia = model.mass_matrix(q)
             if tuning.law.gains_are_accelerations:
                 spring, damping = inertia @ spring, inertia @ damping
             position: Array = np.clip(self._load + spring, -tuning.hold_margin, tuning.hold_margin)
+            if not plan.busy and (np.abs(qd) < _MOVES).all():
+                self._held = position
             return model.gravity_torque(q) + inertia @ plan.qdd + position + damping
 
     def release(self) -> None:
         """Discard the stop and the load; called when the effort is zero instead."""
         self._resting = False
-        self._load = self._offset = np.zeros(len(self._load))
+        self._load = self._offset = self._held = np.zeros(len(self._load))
 
     def resume(self, estimate: Estimate, time: float) -> None:
         """Let the plan hold from ``time`` (s) on, offset by the position error by which the law holds the load."""

@@ -132,6 +132,7 @@ _FILES = (parameters.ROBOT_DESCRIPTION, parameters.DYNAMICS_FILE)
 _DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
 
 CONFIGURATION_TOPIC = "configuration"
+USE_SIM_TIME = "use_sim_time"
 
 
 @dataclass(frozen=True)
@@ -163,6 +164,7 @@ class Configuration:
         ``dynamics_file`` the content of the dynamics file, or "".
         """
         others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
+        others[USE_SIM_TIME] = values(USE_SIM_TIME) is True  # a parameter of all ROS nodes
         return cls(package_version(), robot_description, dynamics_file, others)
 
     @classmethod
@@ -190,6 +192,11 @@ class Configuration:
     def emergency_stop_topics(self) -> tuple[str, ...]:
         """Names of the topics of further emergency stops; RobotDynamicsError if the parameter is invalid."""
         return tuple(EMERGENCY_STOP_TOPICS.read(self.values))
+
+    @property
+    def simulated_time(self) -> bool:
+        """True if the controller's clock was /clock."""
+        return self.parameters.get(USE_SIM_TIME) is True
 
     def values(self, name: str) -> object:
         """Return the value of a parameter of computed_torque_node, or its default; None for an unknown name."""

@@ -17,6 +17,7 @@ from robot_dynamics_ros.control.activation_check import check_start
 from robot_dynamics_ros.control.clock import StampClock
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.end_effector_targets import EndEffectorTarget
 from robot_dynamics_ros.control.interface import (
     ERROR,
     OK,
@@ -29,11 +30,11 @@ from robot_dynamics_ros.control.interface import (
     UnusableSample,
     same_state,
 )
+from robot_dynamics_ros.control.poses import pose_of
 from robot_dynamics_ros.control.safety import Mode, Safety
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.task_space import EndEffectorTarget, pose_of
-from robot_dynamics_ros.control.trajectory.plan import checked_speed
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.time_scaling import checked_speed
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -68,13 +69,16 @@ class ControllerSession:
         Stamp (ns) of the last valid state, by the ROS clock; 0 before the first one.
     """
 
-    def __init__(self, robot: RobotModel, settings: ControllerSettings) -> None:
-        """Create an inactive session; RobotDynamicsError, naming setting and cure, for invalid settings."""
+    def __init__(self, robot: RobotModel, settings: ControllerSettings, simulated_time: bool = False) -> None:
+        """Create an inactive session; RobotDynamicsError, naming setting and cure, for invalid settings.
+
+        With ``simulated_time`` (use_sim_time) a state may be repeated while the ROS clock stands still.
+        """
         Tuning(robot, settings)
         self.arm = ControlledArm(robot, settings.robot_compensates_gravity)
         self.safety = Safety(settings.safety)
         self.controller: Controller | None = None
-        self.settings = settings
+        self.settings, self._simulated_time = settings, simulated_time
         self._answers_states = settings.update_rate == 0.0
         self._speed = 1.0
         self._samples: deque[Sample] = deque(maxlen=_KEPT_SAMPLES)
@@ -91,6 +95,7 @@ class ControllerSession:
         self._last: Sample | None = None
         self._pending: tuple[TrajectoryPoints, int] | None = None
         self._to_check = self._damped = False
+        self._repeated_at = -1  # ns by the ROS clock
 
     # Activation and deactivation
 
@@ -154,8 +159,7 @@ class ControllerSession:
                 return self._output()
             estimator.reject(now.steady, sample.reason)
             return self._refuse(controller, sample.stamp or self.state_stamp, now)
-        if self._last is not None and same_state(sample, self._last):  # repeated by a waiting or paused simulation
-            estimator.repeat(now.steady)
+        if self._last is not None and self._is_no_news(sample, self._last, now):
             return self._output(self._answer) if self._answers_states else Output()
         stamp = sample.stamp
         if stamp == 0:
@@ -176,6 +180,22 @@ class ControllerSession:
         if not self._answers_states or output.command is not None:
             self._last = sample
         return output
+
+    def _is_no_news(self, sample: Sample, last: Sample, now: Now) -> bool:
+        """True for a state that was received before, or that was overtaken by a later one; its age grows then.
+
+        Only while simulated time stands still, a repeated state is as good as new.
+        """
+        assert self.controller is not None
+        if 0 < sample.stamp < last.stamp:
+            return last.stamp - sample.stamp <= self.settings.safety.state_timeout * 1e9
+        if not same_state(sample, last):
+            return False
+        if self._simulated_time:
+            if now.stamp == self._repeated_at:
+                self.controller.estimator.repeat(now.steady)
+            self._repeated_at = now.stamp
+        return True
 
     def _refuse(self, controller: Controller, stamp: int, now: Now) -> Output:
         """Return the output for an invalid message: one command for each new ``stamp`` (ns), as for valid states.

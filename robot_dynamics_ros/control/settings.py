@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
 
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.task_space import COMPONENTS
+from robot_dynamics_ros.control.poses import COMPONENTS
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
 from robot_dynamics_ros.parameters.kinds import (
     NOT_NEGATIVE,

@@ -1,104 +1,24 @@
-"""Task-space control law: joint torque for the desired motion of the end effector, and its targets.
+"""Task-space control law: joint torque for the desired motion of the end effector.
 
 x is the pose of the end-effector link in the root frame. Twists, accelerations and wrenches are (6,), linear then
 angular, at the origin of the end-effector link in the root frame's axes. The components of a pose are x y z, rx ry rz:
-position, and rotation about each axis. Plausible numbers are finite and at most 1e9.
+position, and rotation about each axis.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.poses import ALL, TaskMotion, pose_error
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.urdf_document import UNIT_LENGTH, rotation_from_quaternion
-from robot_dynamics_ros.moved import former_attribute, former_name
-
-__path__: list[str] = []  # a package, so that moved.py can import the former submodules
-
-
-def pose_error(desired: Array, pose: Array) -> Array:
-    """Return translation (3,), m, and rotation vector (3,), rad, from ``pose`` to ``desired``, both (4, 4), as (6,).
-
-    Both are in the root frame's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
-    """
-    return np.concatenate([desired[:3, 3] - pose[:3, 3], rotation_vector(desired[:3, :3] @ pose[:3, :3].T)])
-
-
-def rotation_vector(rotation: ArrayLike) -> Array:
-    """Return axis times angle (3,), rad, of a rotation matrix (3, 3), accurate at small angles and at pi.
-
-    The angle is from 0 to pi. The matrix is not checked.
-    """
-    r = np.asarray(rotation, dtype=np.float64)
-    # 4 times the products of the quaternion's (w, x, y, z); the largest row has no cancellation: Shepperd 1978.
-    diagonal = np.diag(r)
-    trace = diagonal.sum()
-    products = np.empty((4, 4))
-    products[0, 0] = 1.0 + trace
-    products[0, 1:] = products[1:, 0] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
-    products[1:, 1:] = r + r.T
-    products[np.arange(1, 4), np.arange(1, 4)] = 1.0 - trace + 2.0 * diagonal
-    row = products[np.argmax(np.diag(products))]
-    w, v = row[0], row[1:] if row[0] >= 0.0 else -row[1:]
-    length = np.linalg.norm(v)
-    if length == 0.0:
-        return np.zeros(3)
-    return np.asarray(2.0 * np.arctan2(length, abs(w)) / length * v)
-
-
-def rotation_matrix(vector: Array) -> Array:
-    """Return the rotation matrix (3, 3) of axis times angle (3,), rad, by Rodrigues' formula, Craig (2.80)."""
-    angle = math.hypot(*vector)
-    x, y, z = vector * np.sinc(angle / (2.0 * np.pi))  # 2 sin(angle / 2) along the axis
-    half = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + math.cos(angle / 2.0) * half + half @ half / 2.0)
-
-
-def pose_of(position: ArrayLike, quaternion: ArrayLike) -> Array:
-    """Return the pose (4, 4) of a position (3,), m, and a quaternion (4,), x y z w as in geometry_msgs/Pose.
-
-    Raises RobotDynamicsError for numbers that are not finite, and for a quaternion whose length differs from 1 by 1e-3
-    or more; smaller differences are normalised.
-    """
-    p, given = np.asarray(position, dtype=np.float64), np.asarray(quaternion, dtype=np.float64)
-    if p.shape != (3,) or not np.isfinite(p).all():
-        raise RobotDynamicsError(f"position {p.tolist()}. Cure: give three finite numbers")
-    length = float(np.linalg.norm(given))
-    if given.shape != (4,) or not abs(length - 1.0) < UNIT_LENGTH:
-        raise RobotDynamicsError(f"quaternion {given.tolist()} has length {length:.6g}. Cure: give x y z w of length 1")
-    pose = np.eye(4)
-    pose[:3, :3] = rotation_from_quaternion(*given / length)
-    pose[:3, 3] = p
-    return pose
-
-
-COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
-"""Components of a pose: position, and rotation about each axis."""
-ALL = (0, 1, 2, 3, 4, 5)
-
-
-@dataclass(frozen=True, eq=False)
-class TaskMotion:
-    """Pose (4, 4), twist (6,) and acceleration (6,) of the end effector in the root frame: m, rad, per s, per s^2."""
-
-    pose: Array
-    twist: Array
-    acceleration: Array
-
-    @classmethod
-    def at_rest(cls, pose: ArrayLike) -> TaskMotion:
-        """Return the motion of an end effector at rest at a pose (4, 4)."""
-        return cls(np.array(pose, dtype=np.float64), np.zeros(6), np.zeros(6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,169 +217,3 @@ def _share(part: float, velocity: Array, limits: Array | None) -> float:
         return 1.0
     room = part * np.where(velocity > 0.0, np.maximum(limits[1], 1e-9), np.minimum(limits[0], -1e-9))
     return float(1.0 / max(1.0, (velocity / room).max()))
-
-
-Feedforward = Literal["twist", "acceleration"]
-
-
-class EndEffectorTarget(NamedTuple):
-    """Message with a target of the end effector.
-
-    Attributes
-    ----------
-    quantity
-        "pose", "twist" or "acceleration".
-    stamp
-        Stamp of the message (ns of the ROS clock); 0: now.
-    frame
-        Name of the frame in which ``numbers`` are expressed; "": the root link.
-    numbers
-        Pose: position (m) and quaternion x y z w, (7,). Others: linear, then angular part, (6,).
-    """
-
-    quantity: Literal["pose", "twist", "acceleration"]
-    stamp: int
-    frame: str
-    numbers: Array
-
-
-_MOST_WAITING = 100  # bounds the memory
-_REST: Array = np.zeros(6)
-
-
-@dataclass(slots=True)
-class _Target:
-    """Pose from ``begin`` (s) on, and its feedforward; a pose to hold has no stamp and no feedforward."""
-
-    begin: float
-    pose: Array
-    stamp: int | None = None
-    feedforward: dict[Feedforward, Array] = field(default_factory=dict)
-
-
-class EndEffectorState(NamedTuple):
-    """Errors of the end effector in the controlled components, and conditioning.
-
-    Attributes
-    ----------
-    position_error, rotation_error
-        Magnitudes (m, rad) of translation and rotation to the desired pose.
-    smallest_singular_value, damped
-        Smallest singular value of the Jacobian of the controlled components, and True if it is below the threshold of
-        damping; the end effector then does not follow in that direction.
-    """
-
-    position_error: float
-    rotation_error: float
-    smallest_singular_value: float
-    damped: bool
-
-
-class EndEffectorTargets:
-    """Desired motion of the end effector, from target messages.
-
-    Times are seconds by the clock of the controller's trajectories, stamps the nanoseconds in header.stamp of messages.
-    A target is valid from its begin on, and replaces targets that begin at the same time or later. A twist or
-    acceleration belongs to the one pose of the same stamp, in any order of arrival; it extrapolates the target. A pose
-    to hold, set by ``hold``, is not a target. Poses are in the root frame, m.
-
-    Attributes
-    ----------
-    timeout
-        Longest time (s) of extrapolation, at first 0; afterwards the target is at rest.
-    """
-
-    def __init__(self) -> None:
-        self.timeout = 0.0
-        self.clear()
-
-    def clear(self) -> None:
-        """Drop all targets."""
-        self._current: _Target | None = None
-        self._waiting: list[_Target] = []
-        self._early: dict[tuple[Feedforward, int], tuple[float, Array]] = {}
-
-    @property
-    def none_has_begun(self) -> bool:
-        """True if neither a target is in effect, by a call of ``at``, nor a pose to hold has been set."""
-        return self._current is None
-
-    @property
-    def empty(self) -> bool:
-        """True if there is no target at all: none in effect and none waiting for its begin; a pose to hold is none."""
-        return not self._waiting and (self._current is None or self._current.stamp is None)
-
-    none_has_come = former_attribute("empty")
-
-    def hold(self, pose: Array) -> None:
-        """Set a pose (4, 4) to hold until a target begins; it ends the target in effect."""
-        self._current = _Target(0.0, pose)
-
-    def follow(self, pose: Array, stamp: int, begin: float, now: float) -> None:
-        """Add a target pose (4, 4) for the time ``begin`` (s), before or after ``now`` (s), with its ``stamp`` (ns).
-
-        Raises RobotDynamicsError for implausible positions and if too many targets wait; the targets are then
-        unchanged.
-        """
-        _check("position", pose[:3, 3])
-        waiting = [target for target in self._waiting if target.begin < begin]
-        if len(waiting) >= _MOST_WAITING:
-            raise RobotDynamicsError(
-                f"{len(waiting)} targets have times in the future already. Cure: send fewer ahead of time"
-            )
-        target = _Target(begin, pose, stamp)
-        kinds: Sequence[Feedforward] = ("twist", "acceleration")
-        for kind in kinds:
-            early = self._early.pop((kind, stamp), None)
-            # A stamp of 0 does not identify the pose: feedforward older than the timeout is discarded.
-            if early is not None and (stamp != 0 or now - early[0] <= self.timeout):
-                target.feedforward[kind] = early[1]
-        self._waiting = [*waiting, target]
-
-    def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
-        """Add ``vector`` (6,), by ``kind`` a twist or acceleration, for the pose with this ``stamp`` (ns).
-
-        The units are m and rad, per s or per s^2. The pose may arrive later. ``now`` is the time (s). Raises
-        RobotDynamicsError for implausible numbers; the targets are then unchanged.
-        """
-        _check(kind, vector)
-        for target in (*self._waiting, *([] if self._current is None else [self._current])):
-            if target.stamp == stamp and kind not in target.feedforward and now - target.begin <= self.timeout:
-                target.feedforward[kind] = vector
-                return
-        self._early[kind, stamp] = now, vector
-        if len(self._early) > 2 * _MOST_WAITING:
-            del self._early[next(iter(self._early))]
-
-    def at(self, time: float) -> TaskMotion:
-        """Return the desired motion at ``time`` (s), which must not decrease; a target or a pose to hold is required.
-
-        With twist v, w and acceleration a, alpha of a target, and t since its begin, the position of its pose p changes
-        to p + v t + a t^2 / 2, its rotation by the exponential of w t + alpha t^2 / 2 (exact for parallel w and alpha,
-        else second order in t), up to ``timeout``. A pose to hold, and a pose without both, is at rest.
-        """
-        while self._waiting and self._waiting[0].begin <= time:
-            self._current = self._waiting.pop(0)
-        assert self._current is not None
-        target = self._current
-        if not target.feedforward:
-            return TaskMotion(target.pose, _REST, _REST)
-        twist = target.feedforward.get("twist", _REST)
-        acceleration = target.feedforward.get("acceleration", _REST)
-        t = time - target.begin
-        over = t > self.timeout
-        t = min(t, self.timeout)
-        change = t * twist + 0.5 * t * t * acceleration
-        pose = target.pose.copy()
-        pose[:3, 3] += change[:3]
-        pose[:3, :3] = rotation_matrix(change[3:]) @ pose[:3, :3]
-        return TaskMotion(pose, _REST, _REST) if over else TaskMotion(pose, twist + t * acceleration, acceleration)
-
-
-def _check(name: str, values: Array) -> None:
-    if not (np.abs(values) <= LARGEST).all():  # False for NaN
-        raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}")
-
-
-def __getattr__(name: str) -> object:
-    return former_name(__name__, {"HandState": EndEffectorState, "HandTargets": EndEffectorTargets}, name)

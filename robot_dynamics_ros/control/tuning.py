@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.control.laws import LAWS, Gains, Law, per_joint, per_joint_limit
+from robot_dynamics_ros.control.poses import COMPONENTS
 from robot_dynamics_ros.control.settings import ControllerSettings, check_settings
-from robot_dynamics_ros.control.task_space import COMPONENTS, TaskGains
-from robot_dynamics_ros.control.trajectory.rate_limits import RateLimits
-from robot_dynamics_ros.control.trajectory.trajectory import JointLimits
+from robot_dynamics_ros.control.task_space import TaskGains
+from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits, RateLimits
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel

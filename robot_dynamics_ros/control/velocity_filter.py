@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import deque
+from itertools import pairwise
+from statistics import median
 
 import numpy as np
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
+
+_SAMPLES = 32
 
 
 class VelocityFilter:
@@ -17,7 +22,8 @@ class VelocityFilter:
     Well below the sampling rate its gain at the frequency f is 1 / sqrt(1 + (f / cutoff)^2), and its delay at low
     frequencies is 1 / w. It is initialised with the first velocity, without a transient from zero.
 
-    If velocities are not measured, u_k is the backward difference of the positions: for constant acceleration the
+    If velocities are not measured, u_k is the difference of the positions over at least three quarters of the usual
+    interval, because two states shortly after each other would give a large error: for constant acceleration the
     velocity half an interval earlier. Differences are wrapped to [-pi, pi], because drivers of continuous joints may
     report positions modulo 2 pi; joints are assumed to move less than half a turn between samples.
 
@@ -40,33 +46,38 @@ class VelocityFilter:
 
     def reset(self) -> None:
         """Reset the filter; the next sample initialises it."""
-        self._time = math.inf
-        self._position: Array = np.zeros(self._n)
+        self._samples: deque[tuple[float, Array]] = deque(maxlen=_SAMPLES)  # times and positions
         self._velocity: Array = np.zeros(self._n)
+        self._measured = True
         self.started = False
 
-    def update(self, time: float, q: Array, qd: Array | None) -> Array:
+    def update(self, time: float, q: Array, qd: Array | None, window: float = 0.0) -> Array:
         """Return the filtered velocities (n,) for positions ``q`` (n,) and velocities ``qd`` (n,) at ``time`` (s).
 
-        ``qd`` None: not measured; the first estimate is then 0. An unchanged time returns the last estimate; a time
-        that went back resets the filter.
+        ``qd`` None: not measured; the first estimate is then 0, and positions are compared over at least ``window``
+        (s). An unchanged time returns the last estimate; a time that went back resets the filter. The arrays are kept.
         """
-        dt = time - self._time
+        dt = time - self._samples[-1][0] if self._samples else math.inf
         if dt == 0.0:
             return self._velocity.copy()
-        if qd is not None and self._rate == math.inf:
-            self._time, self.started = time, True
-            self._position[:], self._velocity[:] = q, qd
-            return qd
         if dt < 0.0:
             self.reset()
-        elif qd is None:
-            step = q - self._position
-            qd = (step - math.tau * np.rint(step / math.tau)) / dt
-        if qd is not None:
-            kept = math.exp(-self._rate * dt) if self.started else 0.0
-            self._velocity = qd + kept * (self._velocity - qd)
-            self.started = True
-        self._time = time
-        self._position[:] = q
-        return self._velocity.copy()
+        if (qd is not None) is not self._measured:  # the old velocity was wrong
+            self._measured, self.started = qd is not None, False
+        if qd is None and self._samples:
+            before, position = self._reference(time, window)
+            step = q - position
+            qd = (step - math.tau * np.rint(step / math.tau)) / (time - before)
+        self._samples.append((time, q))
+        if qd is None:
+            return self._velocity.copy()
+        kept = math.exp(-self._rate * dt) if self.started and self._rate < math.inf else 0.0
+        self._velocity = qd if kept == 0.0 else qd + kept * (self._velocity - qd)
+        self.started = True
+        return self._velocity
+
+    def _reference(self, time: float, window: float) -> tuple[float, Array]:
+        """Return time and position of the newest sample that is old enough, else of the oldest one."""
+        times = [before for before, _ in self._samples]
+        least = max(window, 0.75 * median(b - a for a, b in pairwise([*times[-_SAMPLES // 4 :], time])))
+        return next((each for each in reversed(self._samples) if time - each[0] >= least), self._samples[0])

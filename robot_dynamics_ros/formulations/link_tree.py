@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel, link_tree
+from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.moved import former_name
 
 
 def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTree, list[Array]]:
@@ -81,9 +80,3 @@ def velocity_coupling_of(dM: Array, qd: Array) -> Array:
     dM (n, n, n) has the derivatives of the mass matrix: dM[i, j, k] is that of M_ij by q_k.
     """
     return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))
-
-
-def __getattr__(name: str) -> object:
-    return former_name(
-        __name__, {"Rotor": link_tree.LinkRotor, "LinkRotor": link_tree.LinkRotor, "Link": link_tree.Link}, name
-    )

@@ -35,7 +35,6 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.dynamics_file import JointDynamics
 from robot_dynamics_ros.model.inertia import steiner, symmetric
-from robot_dynamics_ros.moved import former_attribute
 from robot_dynamics_ros.progress import progress
 
 _ROUNDS = 200
@@ -211,8 +210,6 @@ class Identification:
     weight: float
     loss: float
     samples: int
-
-    unknowns = former_attribute("parameterization")
 
     @property
     def impossible(self) -> NDArray[np.bool_]:

@@ -16,7 +16,6 @@ from robot_dynamics_ros.bags import JointSeries
 from robot_dynamics_ros.errors import BagError, BagWarning
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.moved import former_name
 
 _MIN_SAMPLES = 10  # of a stretch, after filtering
 _MAX_DEFAULT_CUTOFF = 10.0  # Hz
@@ -424,7 +423,3 @@ def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _warn(text: str) -> None:
     warnings.warn(BagWarning(f"the recording: {text}"), stacklevel=2)
-
-
-def __getattr__(name: str) -> object:
-    return former_name(__name__, {"Motion": RecordedMotion}, name)

@@ -23,7 +23,6 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.base_parameters import BaseParameters
 from robot_dynamics_ros.model.link_tree import LinkTree
-from robot_dynamics_ros.moved import former_name
 
 KINDS = ("viscous_coulomb", "none", "keep")
 """Friction to identify: viscous and Coulomb friction with the given shapes; no friction; the prior's, unchanged."""
@@ -205,7 +204,3 @@ class Parameterization:
     def moves(self) -> NDArray[np.bool_]:
         """True (joints, n) if the coordinate (column) moves the joint (row)."""
         return np.asarray(self._factors != 0.0)
-
-
-def __getattr__(name: str) -> object:
-    return former_name(__name__, {"Unknowns": Parameterization}, name)

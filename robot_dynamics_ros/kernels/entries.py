@@ -29,7 +29,8 @@ from robot_dynamics_ros.kernels.regressor import regressor
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
-GOOD, UNCHANGED, OUT_OF_BOUNDS = 0, -1, -2  # results of check_state
+GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE = range(5)  # results of check_state
+MOTION_WINDOW = 0.1  # s
 CLAMPED, SLOWED = 1, 2  # results of limit_effort
 
 NO_WRENCHES: Array = np.empty((1, 0, 6))
@@ -341,50 +342,104 @@ def all_within(values: Array, least: Array, most: Array) -> bool:
 
 @kernel
 def check_state(
-    new: Array, last: Array, largest: float, step: Array, speed: Array, dt: float, measures_velocity: bool
-) -> int:
-    """Return the result of checking a measured state against bounds and the previous state.
+    new: Array,
+    last: Array,
+    bounds: Array,
+    dt: float,
+    longest: float,
+    measures_velocity: bool,
+    effort: Array,
+    desired: Array,
+    driven: bool,
+    motion: Array,
+) -> tuple[int, int, bool]:
+    """Check a finite measured state against bounds and the states before it.
+
+    Over an exponential window of MOTION_WINDOW, the change of each position is compared with the integral of its
+    measured velocity. They agree if they differ by less than a fifth of the plausible step plus 35 % of the larger one,
+    so that lags and noise pass, and a wrong sign, half, double or zero do not.
 
     Parameters
     ----------
     new, last
         States (2, n): positions (rad or m) and velocities (rad/s or m/s).
-    largest
-        Largest accepted magnitude of a position or velocity.
-    step
-        (n,): change of position that is always plausible. Joints with an infinite step are not compared.
-    speed
-        (n,): largest plausible velocity. A joint with a greater velocity must change its position by at least a quarter
-        of velocity times ``dt``. If no velocity is measured, positions may change by ``speed`` times ``dt`` in addition
-        to ``step``.
-    dt
-        Time between the two states, s. States are not compared if it is not positive.
+    bounds
+        (3, n): change of position that is always plausible, infinite for joints that are not compared; largest
+        plausible velocity; change of effort (Nm or N) at which a joint must move. A joint with a greater velocity must
+        change its position by at least a quarter of velocity times ``dt``. If no velocity is measured, positions may
+        change by this velocity times ``dt`` in addition to the step, else by twice the greater of the two velocities.
+    dt, longest
+        Time between the two states, s. States are not compared if it is not positive or exceeds ``longest``.
     measures_velocity
-        True if velocities are measured. A position may then change by twice the greater of the two velocities times
-        ``dt``, in addition to ``step``.
+        True if velocities are measured.
+    effort, desired
+        Last commanded effort and desired position (n,), NaN where the law follows none.
+    driven
+        True if the law is active: a position that has been constant for ``longest`` although its effort changed by its
+        bound is then not current, if all values are constant, or the desired position differs by a fifth of the step.
+    motion
+        (7, n), updated: change of position and integral of velocity in the window; since the position last changed,
+        the integral of velocity, the time (s) while driven, and the effort before it; 1 for a position that stands
+        still although it must move, until it changes; 1 for a velocity that contradicts the position, until both agree
+        in motion.
 
     Returns
     -------
-    int
-        OUT_OF_BOUNDS if a magnitude of ``new`` exceeds ``largest`` or is NaN, else UNCHANGED for equal states, else 1 +
-        j for the first joint (index j) with an implausible change, else GOOD.
+    tuple of int, int and bool
+        Result: IMPLAUSIBLE for a change beyond the bounds, STANDS_STILL or CONTRADICTS by the window, UNCHANGED for
+        equal states, GOOD; in this order. Then the index of the first joint with that result, and True if a velocity is
+        not trusted.
     """
-    unchanged, wrong, joint = True, False, GOOD
-    for j in range(new.shape[1]):
-        q, qd = new[0, j], new[1, j]
-        wrong = wrong or not (abs(q) <= largest and abs(qd) <= largest)  # True for NaN
-        change = abs(q - last[0, j])
+    n, compared = new.shape[1], 0.0 < dt <= longest
+    unchanged = True
+    for j in range(n):
+        qd, change, step, speed = new[1, j], abs(new[0, j] - last[0, j]), bounds[0, j], bounds[1, j]
         unchanged = unchanged and change == 0.0 and qd == last[1, j]
-        if dt > 0.0 and joint == GOOD and step[j] < math.inf:
-            fastest, moves = speed[j], True
+        if compared and step < math.inf:
+            fastest, moves = speed, True
             if measures_velocity:
                 fastest = 2.0 * max(abs(qd), abs(last[1, j]))
-                moves = abs(qd) <= speed[j] or change >= 0.25 * abs(qd) * dt
-            if change > step[j] + fastest * dt or not moves:
-                joint = 1 + j
-    if wrong:
-        return OUT_OF_BOUNDS
-    return UNCHANGED if unchanged else joint
+                moves = abs(qd) <= speed or change >= 0.25 * abs(qd) * dt
+            if change > step + fastest * dt or not moves:
+                return IMPLAUSIBLE, j, False
+    result, joint, distrusted = UNCHANGED if unchanged else GOOD, 0, False
+    kept = math.exp(-dt / MOTION_WINDOW) if compared else 0.0
+    for j in range(n):
+        change, step = new[0, j] - last[0, j], bounds[0, j]
+        if dt == 0.0:
+            motion[0, j] += change  # the next time step belongs to this change, too
+        elif not compared:
+            motion[0, j] = motion[1, j] = 0.0
+        else:
+            motion[0, j] = moved = kept * motion[0, j] + change
+            motion[1, j] = implied = kept * motion[1, j] + 0.5 * (new[1, j] + last[1, j]) * dt
+            larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.2 * step
+            motion[2, j] = motion[2, j] + 0.5 * (new[1, j] + last[1, j]) * dt if change == 0.0 else 0.0
+            if measures_velocity and step < math.inf:
+                if abs(motion[2, j]) > step:
+                    motion[5, j] = 1.0
+                if mismatch > tolerance + 0.35 * larger:
+                    if abs(moved) < abs(implied) and (change == 0.0 or abs(moved) < 0.01 * abs(implied)):
+                        motion[5, j] = 1.0
+                    else:
+                        motion[6, j] = 1.0
+                        if result != STANDS_STILL and result != CONTRADICTS:
+                            result, joint = CONTRADICTS, j
+                elif larger > 3.0 * tolerance and mismatch < 0.2 * larger:
+                    motion[6, j] = 0.0
+        if change != 0.0 or not driven or math.isnan(motion[4, j]):
+            motion[3, j], motion[4, j] = 0.0, effort[j]
+        else:
+            motion[3, j] += max(dt, 0.0)
+            must_move = abs(effort[j] - motion[4, j]) > bounds[2, j] and step < math.inf
+            if must_move and motion[3, j] > longest and (unchanged or abs(desired[j] - new[0, j]) > 0.2 * step):
+                motion[5, j] = 1.0
+        if change != 0.0:
+            motion[5, j] = 0.0
+        if motion[5, j] != 0.0 and result != STANDS_STILL:
+            result, joint = STANDS_STILL, j
+        distrusted = distrusted or motion[6, j] != 0.0
+    return result, joint, distrusted
 
 
 @kernel

@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
+from robot_dynamics_ros.control.end_effector_targets import EndEffectorTarget
 from robot_dynamics_ros.control.interface import ERROR, Note, Now, Output
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.task_space import EndEffectorTarget
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.messages.cdr import HEADER, CdrReader
 from robot_dynamics_ros.messages.joint_state import JointStateReader, Renaming, unchanged

@@ -44,7 +44,6 @@ from robot_dynamics_ros.kernels.types import Array, IntArray
 from robot_dynamics_ros.model.dynamics_file import Loop
 from robot_dynamics_ros.model.inertia import Inertial, InertiaSum, real_numbers, symmetric
 from robot_dynamics_ros.model.joint_limits import LimitRows
-from robot_dynamics_ros.moved import former_attribute
 
 # Columns of the friction table to which a joint's friction torque is proportional.
 _FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
@@ -156,10 +155,6 @@ class ModelData:
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
     rate_limits: Array
-
-    # For users of the deprecated RobotModel.packed.
-    structure, numbers = former_attribute("topology"), former_attribute("parameters")
-    tips, massless_ends = former_attribute("end_links"), former_attribute("massless_joints")
 
     def __post_init__(self) -> None:
         _freeze(self)

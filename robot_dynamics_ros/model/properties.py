@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -274,17 +273,6 @@ class RobotProperties:
         if frame is None:
             raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(self.link_names)}')
         return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
-
-    @property
-    def packed(self) -> ModelData:
-        """Former name of the private model data; access issues a DeprecationWarning."""
-        warnings.warn(
-            "RobotModel.packed is private. Cure: use link_frames, moving_links, friction_parameters and other "
-            "properties of RobotModel",
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return self._data
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiled code is not pickled: the other process compiles it again or loads it from the cache.

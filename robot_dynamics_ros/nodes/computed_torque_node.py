@@ -70,8 +70,9 @@ class ComputedTorqueNode(ManagedRobotNode):
         """
         settings = read_settings(self.values)
         robot = load_robot(self, description, parameters.GRAVITY.read(self.values) or None)
-        session, tolerances = ControllerSession(robot, settings), read_tolerances(self.values, robot.joint_names)
         configuration = Configuration.of(self.values, *self.files)
+        session = ControllerSession(robot, settings, configuration.simulated_time)
+        tolerances = read_tolerances(self.values, robot.joint_names)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info("update_rate is 0: commands are published only in response to joint_states")
         self.warm_up.run(lambda: warm_up_controller(robot, settings))

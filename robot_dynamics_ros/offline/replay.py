@@ -130,7 +130,7 @@ def replay(
             written[configuration_topic] = TEXT
         arrivals, answered = _read_times(reader, joint_states, commands)
         played = range(answered[0], answered[-1] + 1) if answered else range(len(arrivals))
-        session = ControllerSession(model, settings)
+        session = ControllerSession(model, settings, configuration is not None and configuration.simulated_time)
         writer = BagWriter(output, written, {configuration_topic: [LATCHED]})
         recorder = stack.enter_context(SessionRecorder(writer, commands, session))
         renamed = renaming(rename or {})

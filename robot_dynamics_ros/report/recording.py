@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -130,12 +129,6 @@ class Recording:
     def counts_from_zero(self) -> bool:
         """True if ``series`` begins to arrive before 1e15 ns: a simulated clock, or an edited real recording."""
         return bool(self.series.received[0] < _COUNTED_TIME)
-
-    @property
-    def simulated_time(self) -> bool:
-        """Former name of ``counts_from_zero``; issues a DeprecationWarning."""
-        warnings.warn("simulated_time is deprecated. Cure: use counts_from_zero", DeprecationWarning, stacklevel=2)
-        return self.counts_from_zero
 
     @cached_property
     def start(self) -> int:

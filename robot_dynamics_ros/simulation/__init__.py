@@ -1,6 +1,5 @@
 """Simulated robots with Coulomb friction and joint limits, sensor models, and closed-loop simulation. No ROS."""
 
-from robot_dynamics_ros.moved import former_name
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch
 from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
@@ -18,7 +17,3 @@ __all__ = [
     "simulate",
     "simulate_batch",
 ]
-
-
-def __getattr__(name: str) -> object:
-    return former_name(__name__, {"Plants": PlantBatch}, name)

@@ -19,7 +19,7 @@ JUNK = {
     "noise": b"\x00\x01\x00\x00" + bytes(range(200, 255)),
     "cut": joint_state(EPOCH + 50 * SECOND, NAMES, Q, QD, NONE)[:90],
     "nan": joint_state(EPOCH + 3600 * SECOND, NAMES, Q * np.nan, QD, NONE),
-    "nan, stamp 0": joint_state(0, NAMES, Q, QD * np.inf, NONE),
+    "inf, stamp 0": joint_state(0, NAMES, Q * np.inf, QD, NONE),
     "too many": joint_state(EPOCH, NAMES, np.zeros(3), NONE, NONE),
 }
 

@@ -147,8 +147,7 @@ def test_the_arrays_of_a_model_cannot_be_written_to() -> None:
     model = load(ARM, {})
     for each in (model, pickle.loads(pickle.dumps(model)), model.scaled(2.0)):
         arrays = [each.friction_parameters, each.moving_joint_limits, each.kernels.parameters, each.kernels.topology]
-        with pytest.warns(DeprecationWarning, match="link_frames"):
-            arrays += [each.packed.parameters, each.packed.effort_limits]
+        arrays += [each._data.parameters, each._data.effort_limits]
         for array in (*arrays, each.link_frames[each.end_links[0]].position):
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0

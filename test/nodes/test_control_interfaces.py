@@ -25,7 +25,7 @@ from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import Now, Sample
 from robot_dynamics_ros.control.parameters import ALL
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.goals import Code, read_tolerances
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.nodes import control_interfaces, trajectory_node
@@ -109,7 +109,8 @@ class World:
     def __init__(self, subscribers: int = 1, values: dict[str, Any] = DEFAULTS) -> None:
         robot = RobotModel.from_urdf(arms.tsai_planar_2r(TSAI).urdf, gravity=[0.0, -TSAI.g, 0.0])
         self.now = 1_700_000_000_000_000_000
-        self.session = ControllerSession(robot, ControllerSettings())
+        safety = SafetySettings(position_step_limit=(np.inf,))
+        self.session = ControllerSession(robot, ControllerSettings(safety=safety))
         self.published: list[Any] = []
         self.subscribers, self.topics = subscribers, 1
         node: Any = SimpleNamespace(

@@ -288,8 +288,8 @@ def test_gaps_and_stamps_that_jump_back_are_faults(run: Run) -> None:
     assert float(gap.faults[0]["value"]) == pytest.approx(0.1, abs=0.021)
     assert len(gap.commands) == 300, "each state after the gap is answered"
 
-    back = run([state(k, at=stamp(k if k < 100 else k - 50)) for k in range(200)])
-    assert float(back.faults[0]["value"]) == pytest.approx(0.098)
+    back = run([state(k, at=stamp(k if k < 100 else k - 60)) for k in range(200)])
+    assert float(back.faults[0]["value"]) == pytest.approx(0.118)
     assert back.faults[0]["cause"] == "clock_jumped_back" and back.result.commands == 200
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.control.task_space import TaskGains, TaskMotion
+from robot_dynamics_ros.control.poses import TaskMotion
+from robot_dynamics_ros.control.task_space import TaskGains
 
 END_EFFECTOR_LINKS = {"panda": "panda_link8", "ur5e": "tool0", "puma560": "tool0"}
 READY = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.task_space import EndEffectorTargets
+from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
 from support.comparing import assert_close
 from support.task_space_loops import rotated
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.task_space import pose_error, pose_of, rotation_matrix, rotation_vector
+from robot_dynamics_ros.control.poses import pose_error, pose_of, rotation_matrix, rotation_vector
 from support.comparing import assert_close
 from support.task_space_loops import rotated
 

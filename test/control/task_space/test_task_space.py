@@ -9,7 +9,8 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.task_space import TaskGains, TaskMotion, pose_error, task_space_computed_torque
+from robot_dynamics_ros.control.poses import TaskMotion, pose_error
+from robot_dynamics_ros.control.task_space import TaskGains, task_space_computed_torque
 from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics
 from support import arms
 from support.comparing import assert_close

@@ -9,10 +9,10 @@ import pytest
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.interface import Command
+from robot_dynamics_ros.control.poses import pose_error
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.status import StatusReport
-from robot_dynamics_ros.control.task_space import pose_error
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close

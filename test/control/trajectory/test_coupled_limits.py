@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
-from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 from support.coupled_arms import coupled_arms, differential, follower, joint_motion

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.trajectory import Knots, excess, segments, spline_velocities
+from robot_dynamics_ros.control.trajectory.interpolation import Knots, excess, segments, spline_velocities
 
 
 def column(*values):

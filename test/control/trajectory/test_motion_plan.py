@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan, TrajectoryRules
-from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from support.trajectories import NAMES, N, desired, follow, goal, random_points, resting, same
 

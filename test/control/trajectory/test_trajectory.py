@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
-from robot_dynamics_ros.control.trajectory.trajectory import Knots, TrajectoryPoints, segments
+from robot_dynamics_ros.control.trajectory.interpolation import Knots, segments
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.trajectories import KINDS, NAMES, N, build, moving_state, random_points, resampled, sampled
 

@@ -11,7 +11,8 @@ from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
 from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
-from robot_dynamics_ros.control.trajectory.trajectory import Trajectory, TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import TrajectoryError
 from support.comparing import assert_close
 from support.controlled_arm import FREE_ARM, GRAVITY, MODEL, P

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.trajectory.trajectory import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.trajectories import NAMES, REST, N, build
 

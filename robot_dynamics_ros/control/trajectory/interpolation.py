@@ -1,0 +1,142 @@
+"""Hermite interpolation by linear, cubic and quintic polynomials, and cubic splines (C2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_banded
+
+from robot_dynamics_ros.kernels.types import Array
+
+_HALVINGS = 8  # bounds the excess of a curve to 4^-8 of the excess of its Bernstein coefficients
+
+
+class Knots(NamedTuple):
+    """Motion at m knots: times (m,) in s, and position, velocity, acceleration and effort, each (m, n)."""
+
+    times: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array
+
+    def then(self, later: Knots) -> Knots:
+        """Return these knots followed by the `later` ones, of the same joints."""
+        return Knots(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
+
+    def some(self, first: int, after: int | None = None) -> Knots:
+        """Return the knots with the indices from `first` up to but not including `after`; None: to the last knot."""
+        return Knots(*(x[first:after] for x in self))
+
+
+def segments(knots: Knots, degree: int) -> Array:
+    """Return the polynomials of ``degree`` 1, 3 or 5 between m knots, each in the time since the start of its segment.
+
+    Shape (m - 1, degree + 1, 4, n): by descending power, then position, velocity, acceleration and effort. Hermite
+    interpolation of positions (degree 1), velocities (3) and accelerations (5); effort is linear. Overflow results in
+    non-finite coefficients.
+    """
+    q, qd, qdd, effort = knots[1:]
+    m, n = len(knots.times) - 1, q.shape[1]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        h = np.diff(knots.times)[:, None]
+        c = np.zeros((degree + 1, m, n))  # ascending powers
+        d, v0, v1, a0, a1 = q[1:] - q[:-1], qd[:-1] * h, qd[1:] * h, qdd[:-1] * h**2, qdd[1:] * h**2
+        c[0] = q[:-1]
+        c[1] = d / h if degree == 1 else qd[:-1]
+        if degree == 3:
+            c[2] = (3 * d - 2 * v0 - v1) / h**2
+            c[3] = (v0 + v1 - 2 * d) / h**3
+        elif degree == 5:
+            c[2] = qdd[:-1] / 2
+            c[3] = (10 * d - 6 * v0 - 4 * v1 - (3 * a0 - a1) / 2) / h**3
+            c[4] = (-15 * d + 8 * v0 + 7 * v1 + (3 * a0 - 2 * a1) / 2) / h**4
+            c[5] = (6 * d - 3 * (v0 + v1) - (a0 - a1) / 2) / h**5
+        out = np.zeros((m, degree + 1, 4, n))
+        for power in range(degree + 1):
+            out[:, degree - power, 0] = c[power]
+            if power >= 1:
+                out[:, degree - power + 1, 1] = power * c[power]
+            if power >= 2:
+                out[:, degree - power + 2, 2] = power * (power - 1) * c[power]
+        out[:, degree, 3] = effort[:-1]
+        out[:, degree - 1, 3] = np.diff(effort, axis=0) / h
+    return out
+
+
+def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
+    """Return a segment in which a derivative of the position leaves the range `low` to `high` (n,), or None.
+
+    It is that of `order` 0 (position) to 3 (jerk). The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3
+    or 5. The result is the start time (s) of the segment, the joint's index in the columns of ``knots``, and a value
+    outside the range. A polynomial is bounded by its Bernstein coefficients; if they are not conclusive, it is
+    subdivided (de Casteljau).
+    """
+    q, qd, qdd = (x.T for x in knots[1:4])
+    h = np.diff(knots.times)
+    if order > degree:
+        return None
+    # Coarse bounds are conclusive for most joints.
+    longest, speed, bend = h.max(initial=0.0), *(np.abs(x).max(axis=1) for x in (qd, qdd))
+    if order == 0:
+        reach = 0.4 * longest * speed + 0.05 * longest**2 * bend
+        unsure = np.flatnonzero((q.min(axis=1) - reach < low) | (q.max(axis=1) + reach > high))
+    elif order > 1:
+        unsure = np.flatnonzero(np.isfinite(high))
+    else:
+        middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (qd[:, 1:] + qd[:, :-1])
+        speed = np.maximum(speed, np.abs(middle).max(axis=1, initial=0.0)) + 0.5 * longest * bend
+        unsure = np.flatnonzero(speed > np.minimum(high, -low))
+    q, qd, qdd, low, high = (x[unsure] for x in (q, qd, qdd, low, high))
+    begin, end, step = q[:, :-1], q[:, 1:], h / degree
+    rows = [begin, end] if degree == 1 else [begin, begin + step * qd[:, :-1], end - step * qd[:, 1:], end]
+    if degree == 5:
+        third = h * h / 20
+        rows[2:2] = [2 * rows[1] - begin + third * qdd[:, :-1], 2 * rows[2] - end + third * qdd[:, 1:]]
+    control = np.array(rows)
+    for k in range(order):
+        control = np.diff(control, axis=0) * ((degree - k) / h)
+    if not len(h):
+        control = np.array([(q, qd, qdd, np.zeros_like(qdd))[order]])
+    near = (control.min(axis=0) < low[:, None]) | (control.max(axis=0) > high[:, None])
+    (joint, segment), control = np.nonzero(near), control[:, near]
+    for _ in range(_HALVINGS):
+        ends = control[[0, -1]]
+        out = (ends < low[joint]) | (ends > high[joint])
+        if out.any():
+            side, i = np.argwhere(out)[0]
+            return float(knots.times[segment[i]]), int(unsure[joint[i]]), float(ends[side, i])
+        halves = [ends]
+        while len(control) > 1:
+            control = 0.5 * (control[:-1] + control[1:])
+            halves.append(control[[0, -1]])
+        left, right = np.swapaxes(halves, 0, 1)
+        control, joint, segment = np.concatenate((left, right[::-1]), axis=1), np.tile(joint, 2), np.tile(segment, 2)
+        near = ((control < low[joint]) | (control > high[joint])).any(axis=0)
+        control, joint, segment = control[:, near], joint[near], segment[near]
+        if not len(joint):
+            break
+    return None
+
+
+def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
+    """Return the velocities (m, n) of the cubic spline (C2) through q (m, n) at times (m,), m at least 2.
+
+    Its initial velocity is `begin` (n,), its final velocity zero: the complete cubic spline of de Boor, A Practical
+    Guide to Splines, chapter IV. Overflow results in non-finite velocities.
+    """
+    bands, right = np.zeros((3, len(times))), np.zeros_like(q)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        h = np.diff(times)
+        bands[0, 2:] = h[:-1]
+        bands[1] = 1.0
+        bands[1, 1:-1] = 2.0 * (h[:-1] + h[1:])
+        bands[2, :-2] = h[1:]
+        slope = np.diff(q, axis=0) / h[:, None]
+        right[0] = begin
+        right[1:-1] = 3.0 * (h[1:, None] * slope[:-1] + h[:-1, None] * slope[1:])
+    try:
+        return np.asarray(solve_banded((1, 1), bands, right, check_finite=False, overwrite_b=True))
+    except np.linalg.LinAlgError:
+        return np.full_like(q, np.nan)
