@@ -18,12 +18,14 @@ warning that names the joint with the largest residual. Positions q are in rad o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.control.controlled_arm import check_holds
 from robot_dynamics_ros.control.interface import WARN, Note, Sample
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -44,6 +46,8 @@ ZERO = 0.1
 """Share of the largest gravity torque below which efforts count as zero: brakes, or reports without gravity."""
 
 _AT_REST = 0.01  # rad/s or m/s
+_LEVER = 0.2  # m
+_LEAST_SPAN = 50_000_000  # ns, so that the steps of an encoder are small per time
 _CAUSES_AND_CURES = {
     "sign": ("wrong sign of the measured effort", "change the sign in the driver, or the axes in the URDF"),
     "order": (
@@ -62,15 +66,15 @@ _CAUSES_AND_CURES = {
 }
 
 
-def check_start(controller: Controller, sample: Sample, compare_effort: bool) -> list[Note]:
-    """Check the first state of a ``controller``, which then starts at the measured effort if that holds the arm.
+def check_start(controller: Controller, samples: Sequence[Sample], compare_effort: bool) -> list[Note]:
+    """Check the last state of ``samples`` (one or more) before the start of a ``controller``; return warnings.
 
-    Returns warnings. Raises RobotDynamicsError if a joint moves faster than ``activation_max_velocity``, if the gains
-    are unstable at the controller's period and, with ``compare_effort``, as ``check_activation``.
+    The controller then starts at the measured effort if that holds the arm. Raises RobotDynamicsError if a joint moves
+    faster than ``activation_max_velocity``, if the gains are unstable at the controller's period, if an effort limit is
+    below the gravity torque and, with ``compare_effort``, as ``check_activation``.
     """
-    robot, settings = controller.arm.robot, controller.settings
-    speed = np.zeros(1) if sample.qd is None else np.abs(np.nan_to_num(sample.qd))
-    limit = settings.safety.activation_max_velocity
+    robot, settings, sample = controller.arm.robot, controller.settings, samples[-1]
+    speed, limit = np.abs(_velocity(samples)), settings.safety.activation_max_velocity
     if speed.max() > limit:
         j = int(np.argmax(speed))
         raise RobotDynamicsError(
@@ -78,14 +82,36 @@ def check_start(controller: Controller, sample: Sample, compare_effort: bool) ->
             "Cure: stop the arm by its brakes or its present controller, then activate"
         )
     controller.tuning.check_sampling(controller.clock.period, robot.mass_matrix(sample.q).diagonal())
+    check_holds(controller.arm.model, sample.q, controller.tuning.effort_limits)
     if not compare_effort:
         return []
     if speed.max() > _AT_REST:
         return [Note(WARN, "activation_check: skipped, because the arm moves")]
     warnings = check_activation(robot, sample.q, sample.effort)
     if not settings.robot_compensates_gravity:
-        controller.start_effort = holding_effort(robot, sample.q, sample.effort)
+        controller.start_effort, reason = holding_effort(
+            robot, sample.q, sample.effort, controller.tuning.effort_limits
+        )
+        warnings += reason
     return [Note(WARN, warning) for warning in warnings]
+
+
+def velocity_known(samples: Sequence[Sample]) -> bool:
+    """True if the velocity is measured, or if the samples last long enough to differentiate their positions."""
+    qd = samples[-1].qd
+    measured = qd is not None and bool(np.isfinite(qd).all())
+    return measured or samples[-1].stamp - samples[0].stamp >= _LEAST_SPAN
+
+
+def _velocity(samples: Sequence[Sample]) -> Array:
+    """Return the velocity (n,) of the last sample; where it is not measured, the mean one since the first sample."""
+    first, last = samples[0], samples[-1]
+    qd = np.full_like(last.q, np.nan) if last.qd is None else last.qd
+    seconds = (last.stamp - first.stamp) * 1e-9
+    step = last.q - first.q
+    mean = (step - math.tau * np.rint(step / math.tau)) / seconds if seconds > 0.0 else np.zeros_like(step)
+    velocity: Array = np.where(np.isfinite(qd), qd, mean)
+    return velocity
 
 
 def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:
@@ -99,16 +125,33 @@ def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tup
     return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), payload_effort(model, q))
 
 
-def holding_effort(model: RobotModel, q: Array, measured: Array | None) -> Array | None:
-    """Return the measured effort (n,) if it holds the arm at rest at ``q`` (n,), else None.
+def holding_effort(
+    model: RobotModel, q: Array, measured: Array | None, limits: Array
+) -> tuple[Array | None, tuple[str, ...]]:
+    """Return the measured effort (n,) if it holds the arm at rest at ``q`` (n,), else None, with the reason as text.
 
-    It does not if it is not reported (None), not finite for some joint, or about zero, for example with brakes on.
-    About zero: for every joint within its static friction plus about a tenth of the largest gravity torque.
+    It does if g(q) and a payload at the end effector explain it, within friction and the tolerances above, whose centre
+    of mass is at most 0.2 m from the link's origin, and which the effort ``limits`` (n,) can hold. There is no reason
+    if it is not reported, or about zero, for example with brakes on: for every joint within its static friction plus
+    about a tenth of the largest gravity torque.
     """
-    if measured is None or not np.isfinite(measured).all():
-        return None
+    if measured is None or measured.size == 0 or not np.isfinite(measured).all():
+        return None, ()
     gravity = model.gravity_torque(q)
-    return None if _about_zero(measured, gravity, _slack(gravity, holding_friction(model, q))) else measured
+    slack = _slack(gravity, holding_friction(model, q))
+    if _about_zero(measured, gravity, slack):
+        return None, ()
+    jacobian = _end_effector_jacobian(model, q)
+    expected, mass = _with_load(measured, gravity, -jacobian[:3].T @ model.gravity, slack)
+    moment = mass * float(np.linalg.norm(model.gravity)) * _LEVER * np.linalg.norm(jacobian[3:], axis=0)
+    misses = np.abs(measured - expected) / (slack + TOLERANCE * np.abs(expected) + moment)
+    if misses.max() <= 1.0 and (np.abs(expected) <= limits).all():
+        return measured, ()
+    j = int(np.argmax(misses))
+    return None, (
+        f'activation_check: joint "{model.joint_names[j]}" reports an effort of {measured[j]:.3g}, which no payload '
+        f"explains: the command starts at the gravity torque, {gravity[j]:.3g}. Cure: check unit and sign of efforts",
+    )
 
 
 def check_effort(
@@ -172,7 +215,7 @@ def check_effort(
     worst = {name: float(misses(expected).max()) for name, expected in wrong.items()}
     best = min(worst, key=worst.__getitem__)
     if worst[best] <= 1.0 and right.max() >= MARGIN:
-        with_load = min(float(misses(_with_load(m, base, load, slack)).max()) for base in (g, np.zeros_like(g)))
+        with_load = min(float(misses(_with_load(m, base, load, slack)[0]).max()) for base in (g, np.zeros_like(g)))
         if with_load > 1.0:
             cause, cure = _CAUSES_AND_CURES[best]
             listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})' for j in np.flatnonzero(off))
@@ -212,13 +255,16 @@ def holding_friction(model: RobotModel, q: Array) -> Array:
 def payload_effort(model: RobotModel, q: Array) -> Array:
     """Return the effort (n,), Nm or N, by which the motors hold 1 kg at the end effector, at ``q`` (n,).
 
-    It is -J^T g, with the acceleration of gravity g and the linear Jacobian J (3, n) of the end effector's origin. The
-    end effector is the link that the largest number of joints moves, of several the last one in ``link_names``.
+    It is -J^T g, with the acceleration of gravity g and the linear Jacobian J (3, n) of the end effector's origin.
     """
-    jacobians = [model.jacobian(q, link)[:3] for link in reversed(model.link_names)]
-    last = max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian).max(axis=0) > 1e-9)))
-    effort: Array = -last.T @ model.gravity
+    effort: Array = -_end_effector_jacobian(model, q)[:3].T @ model.gravity
     return effort
+
+
+def _end_effector_jacobian(model: RobotModel, q: Array) -> Array:
+    """Return the Jacobian (6, n) of the link that the largest number of joints moves, the last one of several."""
+    jacobians = [model.jacobian(q, link) for link in reversed(model.link_names)]
+    return max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian[:3]).max(axis=0) > 1e-9)))
 
 
 def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -> dict[str, Array]:
@@ -231,11 +277,10 @@ def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -
     return {"sign": sign, "order": order, "twice": 2.0 * gravity, "half": 0.5 * gravity}
 
 
-def _with_load(measured: Array, base: Array, load: Array, slack: Array) -> Array:
-    """Return ``base`` (n,) plus the effort of the payload, not negative, that fits the measured effort best."""
+def _with_load(measured: Array, base: Array, load: Array, slack: Array) -> tuple[Array, float]:
+    """Return ``base`` (n,) plus the effort of the payload that fits the measured effort best, and its mass, kg."""
     weight = 1.0 / (slack + TOLERANCE * np.abs(base))
     column = load * weight
     square = float(column @ column)
     mass = max(float(column @ (weight * (measured - base))) / square, 0.0) if square > 0.0 else 0.0
-    loaded: Array = base + mass * load
-    return loaded
+    return base + mass * load, mass

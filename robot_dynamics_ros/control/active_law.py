@@ -30,8 +30,8 @@ class ActiveLaw:
     ----------
     tuning
         Checked settings.
-    gains
-        Gains (n,) for the inertia at the start; undefined before ``begin``.
+    gains, hold_gains
+        Gains (n,) of the law and of the hold, for the inertia at the start; undefined before ``begin``.
     integral
         Integral of the position error, an ErrorIntegral; the caller adds to it.
     targets
@@ -41,6 +41,7 @@ class ActiveLaw:
     """
 
     gains: Gains
+    hold_gains: Gains
 
     def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
         """Create the law of ``tuning``; ``plan`` has the desired joint motion, ``model`` the joint limits."""
@@ -57,7 +58,7 @@ class ActiveLaw:
     def begin(self, q: Array, inertia: Array) -> None:
         """Start at ``q``, where the end effector is held; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q)."""
         self._begin = q.copy()
-        self.gains = self.tuning.gains(inertia)
+        self.gains, self.hold_gains = self.tuning.gains(inertia), self.tuning.hold_gains(inertia)
 
     def tune(self, tuning: Tuning, inertia: Array | None) -> None:
         """Apply new settings; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q) passed to ``begin``.
@@ -74,7 +75,7 @@ class ActiveLaw:
         if inertia is not None:
             gains = tuning.gains(inertia)
             self.integral.keep_torque(self.gains.ki, gains.ki)
-            self.gains = gains
+            self.gains, self.hold_gains = gains, tuning.hold_gains(inertia)
 
     def drop_targets(self) -> None:
         """Drop all targets; the end effector then holds the pose measured in the next cycle."""

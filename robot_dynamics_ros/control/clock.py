@@ -7,12 +7,16 @@ clock that never stops or jumps. Their origins are arbitrary.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, insort
+from collections import deque
 from typing import NamedTuple
 
 from robot_dynamics_ros.control.safety import Cause, Fault
 
 _WINDOW = 1.0  # s
 _LEAST_CYCLES = 5
+_STEPS = 20
+_MOST_PERIODS = 1.5
 _NANOSECONDS = 1_000_000_000
 _TICKS = 1 << 36  # per second
 
@@ -91,7 +95,7 @@ class Instant(NamedTuple):
     dt
         Time step (s) of law and checks since the last cycle, by stamps where they are reliable; 0 without a new time.
     limit_dt
-        Time step (s) of the rate limits since the last command.
+        Time step (s) of the rate limits since the last command, at most 1.5 periods.
     period
         Period (s) of the cycles before this one; 0 if unknown.
     rate
@@ -123,7 +127,7 @@ class CycleClock:
     time
         Time (s) of the last regular cycle; -inf before the first one.
     period
-        Cycle period (s), by ``update_rate`` or else estimated from the time steps; 0 if unknown.
+        Cycle period (s), by ``update_rate`` or else the median of the last 20 time steps; 0 if unknown.
     rate
         Rate of the cycles.
     """
@@ -134,6 +138,8 @@ class CycleClock:
         self.rate = CycleRate(update_rate)
         self.period = 1.0 / update_rate if update_rate > 0.0 else 0.0
         self._estimates_period = update_rate == 0.0
+        self._steps: deque[float] = deque(maxlen=_STEPS)
+        self._sorted_steps: list[float] = []
         self._was_unreliable = False
 
     def advance(self, time: float, steady: float, stamp: float, timeout: float, unreliable: bool) -> Instant:
@@ -142,7 +148,7 @@ class CycleClock:
         A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, and
         if stamps are ``unreliable`` because they repeat, time steps are by the steady clock.
         """
-        waited, period = max(steady - self._command, 0.0), self.period
+        waited = max(steady - self._command, 0.0)
         dt = time - self.time if waited < math.inf else 0.0
         passed = steady - self._cycle
         self.time, self._cycle, self._cycle_stamp = time, steady, stamp
@@ -160,11 +166,12 @@ class CycleClock:
         elif self._was_unreliable:  # this step may contain time that was counted by the steady clock already
             dt = min(dt, waited)
         self._was_unreliable = unreliable
-        # Rate limits are for the drives, so they use arrival times plus at most a period. All else uses stamps, so that
-        # a replay, with other arrival times, gives the same commands.
-        limit_dt = min(dt, waited + (period if period > 0.0 else waited))
         if self._estimates_period and dt > 0.0 and not unreliable:
-            self.period = min(dt, 2.0 * period) if period > 0.0 else dt
+            self._count_step(dt)
+        # Rate limits are for the drives: they use the time of arrival, plus a period for its jitter, and gaps do not
+        # entitle to larger steps. All else uses stamps, so that a replay gives the same commands.
+        period = self.period
+        limit_dt = self._limited(min(dt, waited + (period if period > 0.0 else waited)))
         return Instant(time, steady, dt, limit_dt, period, self.rate.ratio, jump)
 
     def stand_still(self, steady: float, stamp: float) -> Instant:
@@ -174,8 +181,19 @@ class CycleClock:
         """
         self._was_unreliable = True
         missed = self.missed(steady, stamp)
-        waited = self.since_command(steady)
-        return Instant(self.time, steady, 0.0, waited, self.period, self.rate.ratio, missed=missed, regular=False)
+        limit_dt = self._limited(self.since_command(steady))
+        return Instant(self.time, steady, 0.0, limit_dt, self.period, self.rate.ratio, missed=missed, regular=False)
+
+    def _count_step(self, dt: float) -> None:
+        steps, ordered = self._steps, self._sorted_steps
+        if len(steps) == _STEPS:
+            del ordered[bisect_left(ordered, steps[0])]
+        steps.append(dt)
+        insort(ordered, dt)
+        self.period = ordered[len(ordered) // 2]
+
+    def _limited(self, dt: float) -> float:
+        return min(dt, _MOST_PERIODS * self.period) if self.period > 0.0 else dt
 
     def now(self, steady: float) -> Instant:
         """Return the instant of a query at ``steady`` (s), in which no time passes."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
 
@@ -26,10 +29,32 @@ class ControlledArm:
         self.robot = robot
         self.model = robot.without_gravity() if self._compensated else robot
 
-    def set_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> None:
+    def set_payload(
+        self,
+        link: str,
+        mass: float,
+        com: ArrayLike,
+        inertia: ArrayLike,
+        q: Array | None = None,
+        limits: Array | None = None,
+    ) -> None:
         """Replace the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m.
 
         ``inertia`` about it, (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2, and ``com`` are in the link's frame. Raises
-        RobotModelError for invalid ones.
+        RobotModelError for invalid ones, and RobotDynamicsError if the effort ``limits`` (n,) cannot hold it at the
+        position ``q`` (n,), if these are given.
         """
-        self._set(self.robot.with_payload(link, mass, com, inertia))
+        robot = self.robot.with_payload(link, mass, com, inertia)
+        if q is not None and limits is not None and not self._compensated:
+            check_holds(robot, q, limits)
+        self._set(robot)
+
+
+def check_holds(model: RobotModel, q: Array, limits: Array) -> None:
+    """Raise RobotDynamicsError, naming a joint, if the gravity torque at ``q`` (n,) exceeds one of ``limits`` (n,)."""
+    gravity = model.gravity_torque(q)
+    for j in np.flatnonzero(np.abs(gravity) > limits)[:1].tolist():
+        raise RobotDynamicsError(
+            f'joint "{model.joint_names[j]}": its gravity torque here is {gravity[j]:.3g}, its effort limit '
+            f"{limits[j]:.3g}: the arm would fall. Cure: raise effort_limit_scale, or use a lighter payload"
+        )

@@ -8,13 +8,13 @@ from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks import Checks, not_finite
 from robot_dynamics_ros.control.clock import CycleClock, Instant
-from robot_dynamics_ros.control.controlled_arm import ControlledArm
+from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
 from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
 from robot_dynamics_ros.control.estimate import Estimate, Estimator
 from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.limits import EffortLimiter
+from robot_dynamics_ros.control.limits import EffortLimiter, stopping_deceleration
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
@@ -77,7 +77,7 @@ class Controller:
         self.checks = Checks(robot, tuning, self._limiter)
         largest_velocity = robot.velocity_limits + tuning.velocity_margin
         self.estimator.set_plausible(tuning.position_step, largest_velocity)
-        self._hold = Hold(self.law, self.plan, largest_velocity)
+        self._hold = Hold(self.law, self.plan, robot.limit_rows, largest_velocity)
         self._desired = Motion(self.plan.q, self.plan.qd, self.plan.qdd)
         self._held = held
         self._inertia: Array | None = None
@@ -165,7 +165,8 @@ class Controller:
     def _begin(self, estimate: Estimate, time: float) -> None:
         """Initialise law and checks in the first cycle, and hold its position."""
         if not estimate.known:
-            self.law.gains = self.tuning.gains(np.ones(self.arm.model.n))  # not used by an open-loop law
+            unused = np.ones(self.arm.model.n)  # by an open-loop law
+            self.law.gains, self.law.hold_gains = self.tuning.gains(unused), self.tuning.hold_gains(unused)
             return
         q = estimate.state[0] if self._held is None else self._held
         self._inertia = self.arm.model.mass_matrix(q).diagonal().copy()
@@ -270,6 +271,8 @@ class Controller:
         """
         before, tuning, estimate = self.tuning, Tuning(self.arm.robot, settings), self.estimator.estimate
         before.check_change(tuning)
+        if estimate.known and not np.array_equal(before.effort_limits, tuning.effort_limits):
+            check_holds(self.arm.model, estimate.state[0], tuning.effort_limits)
         changed = before.law_settings != tuning.law_settings
         if changed:
             tuning.check_sampling(self.clock.period, self._inertia)
@@ -331,8 +334,9 @@ class Controller:
         """Drop trajectories and targets; the joints decelerate, or stop at once without ``decelerate_on_cancel``."""
         self.law.drop_targets()
         if self.mode is Mode.ACTIVE and not self.plan.empty:
-            deceleration = self.tuning.deceleration if self.settings.decelerate_on_cancel else None
-            self.plan.cancel(self.clock.time, deceleration)
+            rows, plan, deceleration = self.arm.robot.limit_rows, self.plan, self.tuning.deceleration
+            deceleration = stopping_deceleration(rows, plan.q, plan.qd, deceleration)
+            plan.cancel(self.clock.time, deceleration if self.settings.decelerate_on_cancel else None)
 
     def clear_fault(self, steady: float) -> None:
         """Return to the mode ``active``, where the arm holds its position; without a fault nothing changes.

@@ -28,6 +28,7 @@ from robot_dynamics_ros.kernels.entries import (
 )
 from robot_dynamics_ros.kernels.types import Array
 
+_DRIFT = 1e-3  # of clocks, relative
 _WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
 _STAMP_REPEATS = Fault(
     Cause.STAMP_REPEATS,
@@ -83,7 +84,7 @@ class Estimate(NamedTuple):
     stamp
         Stamp (s) of the last valid state; -inf before the first one.
     age
-        Time (s) from the arrival of the last message of these joints, valid or not, to the last cycle; inf without one.
+        Age (s) of the last message of these joints, valid or not, in the last cycle; inf without one.
     stale
         True if that is more than ``state_timeout``.
     trust
@@ -124,6 +125,8 @@ class Estimator:
         Time (s), by the steady clock, of the last message of these joints, valid or not; -inf before the first one.
     state_timeout
         Age (s) above which the state is stale.
+    simulated_time
+        True if stamps are simulated time, whose rate may differ from that of the steady clock.
     """
 
     def __init__(
@@ -146,13 +149,13 @@ class Estimator:
         self._trust = Trust.FULL  # of the last valid state
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout
+        self.simulated_time = False
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
         self.arrival = self._valid_arrival = -math.inf
         self._measured = np.zeros((2, n))
         self._unknown, self._largest = np.full(n, np.nan), np.full((2, n), LARGEST)
         self._velocity_measured = False
-        # Delay (s) of the last state relative to the smallest one of about the last second. Stamps that make up for it
-        # are not a jump of the clock. It decays, as simulated time may be slower than real time.
+        # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
         self._lag = 0.0
         self._absent = ""
         # Of the newest message, and since the last cycle:
@@ -193,8 +196,11 @@ class Estimator:
         return self.arrival == -math.inf and not self._absent
 
     def age(self, steady: float) -> float:
-        """Return the time (s) since the last message of these joints, valid or not; inf before the first one."""
-        return steady - self.arrival
+        """Return the age (s) of the last message of these joints, valid or not; inf before the first one.
+
+        It is the time since its arrival plus, unless time is simulated, its delay beyond the smallest one seen.
+        """
+        return steady - self.arrival + (0.0 if self.simulated_time else self._lag)
 
     def stale(self, steady: float) -> bool:
         """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet."""
@@ -206,14 +212,14 @@ class Estimator:
 
     def cycle(self, steady: float) -> Estimate:
         """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
-        if not (self._fresh and self._invalid is None and steady == self.arrival):  # else ``measure`` has made it
+        if not (self._fresh and self._invalid is None and steady == self.arrival and not self.stale(steady)):
             self.estimate = self.at(steady)
         self._defect, self._fresh, self._stamp_repeats = None, False, False
         return self.estimate
 
     def at(self, steady: float) -> Estimate:
         """Return the estimate at ``steady`` (s) without the start of a cycle."""
-        last, age = self.estimate, steady - self.arrival
+        last, age = self.estimate, self.age(steady)
         stale = age > self.state_timeout
         valid = last.known and not stale and (self._fresh or self._invalid is None)
         defect = self._defect or self._invalid or (self._stale_state(age) if stale else None)
@@ -321,7 +327,16 @@ class Estimator:
         if not self._filter.started:
             source = VelocitySource.UNKNOWN
         self.estimate = Estimate(
-            state, velocity, source, True, stamp, 0.0, False, self._trust, self._defect, self._stamp_repeats
+            state,
+            velocity,
+            source,
+            True,
+            stamp,
+            self.age(steady),
+            False,
+            self._trust,
+            self._defect,
+            self._stamp_repeats,
         )
         return True
 
@@ -334,7 +349,8 @@ class Estimator:
         if ahead > self.state_timeout:
             late = ahead - self._lag <= self.state_timeout
             self._defect = self._late_states(ahead) if late else clock_jump_ahead(ahead)
-        self._lag = max(0.0, self._lag * max(0.0, 1.0 - passed) - ahead)
+        fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
+        self._lag = max(0.0, self._lag * max(0.0, 1.0 - fading * passed) - ahead)
 
     def _out_of_bounds(self, new: Array) -> Fault:
         row, j = (int(k) for k in np.argwhere(~(np.abs(new) <= LARGEST))[0])
@@ -379,6 +395,8 @@ class Estimator:
 
     def _stale_state(self, age: float) -> Fault:
         reason = self._absent or "Cure: check their publisher"
+        if self._lag > self.state_timeout and not self.simulated_time:
+            reason = "Their stamps lag. Cure: check network and load, or set use_sim_time for a simulation"
         return Fault(
             Cause.STATE_STALE,
             f"joint_states are {age:.3f} s old, over state_timeout {self.state_timeout:g} s. {reason}",

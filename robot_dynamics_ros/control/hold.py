@@ -13,10 +13,12 @@ import numpy as np
 
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.estimate import Estimate
+from robot_dynamics_ros.control.limits import stopping_deceleration
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
 _NEAR = 0.05  # rad or m
@@ -74,9 +76,12 @@ class Hold:
     that held the arm at rest or, if it moved, that the integral of the position error produced.
     """
 
-    def __init__(self, law: ActiveLaw, plan: MotionPlan, largest_velocity: Array) -> None:
-        """Create the fall-back of ``law``; larger velocities (n,) than ``largest_velocity`` indicate wrong damping."""
-        self._law, self._plan = law, plan
+    def __init__(self, law: ActiveLaw, plan: MotionPlan, rows: LimitRows, largest_velocity: Array) -> None:
+        """Create the fall-back of ``law``; larger velocities (n,) than ``largest_velocity`` indicate wrong damping.
+
+        ``rows`` has the position limits before which a joint stops.
+        """
+        self._law, self._plan, self._rows = law, plan, rows
         self._load = self._offset = self._held = np.zeros(len(plan.q))
         self._resting = False
         self.set_largest_velocity(largest_velocity)
@@ -111,7 +116,7 @@ class Hold:
         self._law.integral.reset()
 
     def advance(self, estimate: Estimate, time: float, longest: float) -> None:
-        """Advance the plan to ``time`` (s); each joint decelerates fast enough to stop within ``longest`` (s).
+        """Advance the plan to ``time`` (s); each joint stops within ``longest`` (s) and before its limit.
 
         Without a valid state the plan holds the last measured position.
         """
@@ -126,7 +131,8 @@ class Hold:
         self._damping.update(qd, time)
         if not self._resting:
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
-            plan.rest_from(time, q, qd, np.maximum(self._law.tuning.deceleration, np.abs(qd) / longest))
+            deceleration = np.maximum(self._law.tuning.deceleration, np.abs(qd) / longest)
+            plan.rest_from(time, q, qd, stopping_deceleration(self._rows, q, qd, deceleration))
             self._resting = True
         plan.advance(time)
 
@@ -134,11 +140,11 @@ class Hold:
         """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
 
         q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
-        the measured one. Kp and Kd are the law's gains, multiplied by M if they are accelerations. If damping
+        the measured one. Kp and Kd are gains of the hold, multiplied by M if they are accelerations. If damping
         is unstable, g(q) is returned, without a valid state g(q) and the load that held the arm. The torque is not
         finite for extreme states.
         """
-        plan, gains, tuning = self._plan, self._law.gains, self._law.tuning
+        plan, gains, tuning = self._plan, self._law.hold_gains, self._law.tuning
         q, qd = estimate.state if estimate.known else (plan.q, plan.qd)
         with np.errstate(over="ignore", invalid="ignore"):
             if self._damping.unstable:

@@ -16,6 +16,21 @@ from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
 
 _BRAKING_PASSES = 10  # bounds the time of a cycle
+_SHORTEST_STOP = 0.02  # s
+
+
+def stopping_deceleration(rows: LimitRows, q: Array, qd: Array, deceleration: Array) -> Array:
+    """Return the ``deceleration`` (n,), increased where a joint at ``q``, ``qd`` would not stop before its limit.
+
+    That is qd^2 / (2 d) at the distance d from the soft position limit ahead, but at most for a stop within 0.02 s.
+    """
+    n = len(q)
+    lower, upper = rows.limits[SOFT_LOWER, :n], rows.limits[SOFT_UPPER, :n]
+    room = np.where(qd > 0.0, upper - q, q - lower)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        needed = np.where(room > 0.0, 0.5 * qd * qd / room, np.inf)
+    decelerations: Array = np.maximum(deceleration, np.minimum(needed, np.abs(qd) / _SHORTEST_STOP))
+    return decelerations
 
 
 class ErrorIntegral:

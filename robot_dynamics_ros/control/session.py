@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.activation_check import check_start
+from robot_dynamics_ros.control.activation_check import check_start, velocity_known
 from robot_dynamics_ros.control.clock import StampClock
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller
@@ -40,13 +41,16 @@ from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
+WATCH_PERIOD = 0.02
+"""Time (s) between the calls of ``ControllerSession.watch`` while states arrive."""
+
 _UNSTAMPED = "joint_states: no header.stamp, so that delays cannot be detected. Cure: set it in the driver"
 _INACTIVE = "the node is not active. Cure: activate it"
 _SINGULARITY = (
     "the end effector is near a singularity, and does not follow in the singular direction: smallest singular value "
     "{:.3g}. Cure: keep targets within reach, or remove components from task_space.components"
 )
-_KEPT_SAMPLES = 8  # last samples before activation
+_KEPT_SAMPLES = 50  # last samples before activation
 
 
 class ControllerSession:
@@ -65,6 +69,8 @@ class ControllerSession:
         Current settings; ``tune`` changes them.
     controller
         Controller; None while the session is inactive.
+    watch_period
+        Time (s) until the next call of ``watch``.
     state_stamp
         Stamp (ns) of the last valid state, by the ROS clock; 0 before the first one.
     """
@@ -82,9 +88,11 @@ class ControllerSession:
         self._answers_states = settings.update_rate == 0.0
         self._speed = 1.0
         self._samples: deque[Sample] = deque(maxlen=_KEPT_SAMPLES)
+        self._sampled = -math.inf  # steady time (s) of the last one
         self._notes: list[Note] = []
         self._compares_effort = False
         self._answer = Output()
+        self.watch_period = WATCH_PERIOD
         self._begin()
 
     def _begin(self) -> None:
@@ -99,26 +107,35 @@ class ControllerSession:
 
     # Activation and deactivation
 
-    def activate(self, compare_effort: bool, held: Array | None = None) -> Output:
+    def activate(self, compare_effort: bool, held: Array | None = None, now: Now | None = None) -> Output:
         """Activate the controller; the arm holds its position, or ``held`` (n,), rad or m, until a trajectory arrives.
 
-        Raises RobotDynamicsError if the arm moves, the gains are unstable or, with ``compare_effort``, the measured
-        effort contradicts the gravity torque. These checks use the last state; if there is none, ``on_state`` makes
-        them with the first one.
+        Raises RobotDynamicsError if the arm moves, the gains are unstable, an effort limit is below the gravity torque
+        or, with ``compare_effort``, the measured effort contradicts it. These checks use the last states; if there are
+        none that are newer than ``state_timeout`` at ``now`` and have a velocity, ``on_state`` makes them with the
+        first ones.
         """
         controller, samples = Controller(self.arm, self.settings, self.safety, held), list(self._samples)
+        if now is not None and now.steady - self._sampled > self.settings.safety.state_timeout:
+            samples = []
+        controller.estimator.simulated_time = self._simulated_time
         steps = np.diff([sample.stamp for sample in samples])
         if (steps > 0).any():
             controller.clock.period = float(steps[steps > 0].min()) * 1e-9
         controller.plan.set_speed(self._speed)
         self._compares_effort = compare_effort
-        if samples:
-            self._notes += check_start(controller, samples[-1], compare_effort)
+        checked = len(samples) > 0 and self._can_check(samples)
+        if checked:
+            self._notes += check_start(controller, samples, compare_effort)
         self._begin()
-        self._to_check = not samples
-        self._samples.clear()
+        self._to_check = not checked
+        if checked:
+            self._samples.clear()
         self.controller = controller
         return self._output()
+
+    def _can_check(self, samples: Sequence[Sample]) -> bool:
+        return velocity_known(samples) or math.isinf(self.settings.safety.activation_max_velocity)
 
     def deactivate(self, now: Now) -> Output:
         """Deactivate the controller and return its final command, None in the output if nothing has been commanded.
@@ -149,6 +166,7 @@ class ControllerSession:
         if controller is None:
             if isinstance(sample, Sample):
                 self._samples.append(sample)
+                self._sampled = now.steady
             return Output()
         estimator = controller.estimator
         if estimator.stale(now.steady):
@@ -168,13 +186,20 @@ class ControllerSession:
                 return self._refuse(controller, self.state_stamp, now)
             self._notes.append(Note(WARN, _UNSTAMPED, math.inf))
             stamp = now.stamp
+        if self._to_check:
+            self._samples.append(sample._replace(stamp=stamp))
+            if not self._can_check(self._samples):
+                estimator.arrival = now.steady
+                self._notes += self.waiting()
+                return self._output()
         origin, time = self._clock.origin, self._clock.seconds(stamp)
         if not controller.measure(time, now.steady, sample.q, sample.qd):
             self._clock.origin = origin
             return self._refuse(controller, stamp, now)
         if self._to_check:
-            self._notes += check_start(controller, sample, self._compares_effort)
+            self._notes += check_start(controller, self._samples, self._compares_effort)
             self._to_check = False
+            self._samples.clear()
         self.state_stamp = self._answered = stamp
         output = self._cycle(controller, time, now, stamp) if self._answers_states else self._output()
         if not self._answers_states or output.command is not None:
@@ -227,10 +252,17 @@ class ControllerSession:
         return self._cycle(self.controller, self._clock.seconds(now.stamp), now, self.state_stamp)
 
     def watch(self, now: Now) -> Output:
-        """Check for missing states and cycles; return a command if they are missing. To be called at about 50 Hz."""
+        """Check for missing states and cycles; return a command if they are missing.
+
+        To be called every ``watch_period`` (s), which is then the period of the cycles, so that the torque changes at
+        the configured rate.
+        """
         command = None if self.controller is None else self.controller.watch(now.steady)
-        if command is None:
+        self.watch_period = WATCH_PERIOD
+        if command is None or self.controller is None:
             return Output()
+        if 0.0 < self.controller.clock.period < WATCH_PERIOD:
+            self.watch_period = self.controller.clock.period
         if self._answer.command is not None:
             self._answer = self._answer._replace(command=command)
         return self._output(Output(command))
@@ -354,7 +386,11 @@ class ControllerSession:
         in a log message.
         """
         try:
-            self.arm.set_payload(link, mass, com, inertia)
+            if self.controller is None or not self.controller.estimator.estimate.known:
+                self.arm.set_payload(link, mass, com, inertia)
+            else:
+                q, limits = self.controller.estimator.estimate.state[0], self.controller.tuning.effort_limits
+                self.arm.set_payload(link, mass, com, inertia, q, limits)
         except RobotDynamicsError as error:
             return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))
         return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))

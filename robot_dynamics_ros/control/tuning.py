@@ -33,6 +33,9 @@ class EndEffector(NamedTuple):
     gains: TaskGains
 
 
+_HOLD_FREQUENCY = 5.0  # rad/s
+
+
 class Tuning:
     """Validated settings of one robot's controller as arrays; immutable.
 
@@ -110,6 +113,14 @@ class Tuning:
         """Return the gains for ``inertia`` (n,), kg m^2 or kg, the diagonal of the mass matrix at the start."""
         return user_gains(self.law, self._names, self.settings, inertia)
 
+    def hold_gains(self, inertia: Array) -> Gains:
+        """Return the gains of the hold: those of the law or, for joints without stiffness, at least 5 rad/s."""
+        gains, unit = self.gains(inertia), 1.0 if self.law.gains_are_accelerations else inertia
+        soft = gains.kp == 0.0
+        kp = np.where(soft, unit * _HOLD_FREQUENCY**2, gains.kp)
+        kd = np.where(soft, np.maximum(gains.kd, 2.0 * unit * _HOLD_FREQUENCY), gains.kd)
+        return Gains(kp, kd, gains.ki)
+
     @property
     def law_settings(self) -> tuple[object, ...]:
         """Values of law, gains, friction and task space, for comparison: a change may cause a step of the command."""
@@ -131,6 +142,7 @@ class Tuning:
             known = np.ones(len(self._names)) if inertia is None else np.maximum(inertia, 1e-12)
             gains, unit = self.gains(known), 1.0 if self.law.gains_are_accelerations else known
             check_sampling("gains", gains.kp / unit, gains.kd / unit, period, self._names)
+            check_filter(gains.kp / unit, gains.kd / unit, period, self.settings.velocity_filter_cutoff, self._names)
         if self.end_effector is not None:
             task = self.end_effector.gains
             check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
@@ -174,6 +186,31 @@ def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Seq
             f"unstable at {1.0 / period:.6g} Hz, which allows less than {most:.3g} rad/s. Cure: use a lower frequency, "
             "a damping ratio near 1, or a higher rate"
         )
+
+
+def check_filter(kp: Array, kd: Array, period: float, cutoff: float, names: Sequence[str]) -> None:
+    """Raise RobotDynamicsError for gains (n,) that are unstable with a velocity filter of this ``cutoff`` (Hz).
+
+    As for ``check_sampling``, but the feedback is kd times the filtered velocity f_k = v_k + exp(-w T) (f_{k-1} - v_k),
+    w = 2 pi cutoff; all eigenvalues of the sampled system must be within the unit circle. ``names`` (n) are for the
+    message. A cutoff of 0 is no filter.
+    """
+    if cutoff == 0.0:
+        return
+    kept = math.exp(-math.tau * cutoff * period)
+    for name, stiffness, damping in zip(names, kp.tolist(), kd.tolist(), strict=True):
+        # Error, its rate, filtered rate, and the acceleration of the period before.
+        system = np.array([
+            [1.0, period, 0.0, 0.5 * period**2],
+            [0.0, 1.0, 0.0, period],
+            [0.0, 1.0 - kept, kept, 0.0],
+            [-stiffness, -damping * (1.0 - kept), -damping * kept, 0.0],
+        ])  # fmt: skip
+        if stiffness > 0.0 and np.abs(np.linalg.eigvals(system)).max() > 1.0:
+            raise RobotDynamicsError(
+                f'velocity_filter_cutoff: with {cutoff:g} Hz the gains of joint "{name}" are unstable at '
+                f"{1.0 / period:.6g} Hz. Cure: raise velocity_filter_cutoff, or use a lower natural frequency"
+            )
 
 
 def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSettings, inertia: Array) -> Gains:

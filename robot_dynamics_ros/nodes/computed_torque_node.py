@@ -20,7 +20,7 @@ from robot_dynamics_ros.control import parameters
 from robot_dynamics_ros.control.interface import Now, Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import Configuration
-from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.control.trajectory.goals import Tolerances, read_tolerances
 from robot_dynamics_ros.control.warm_up import warm_up_controller
@@ -32,7 +32,7 @@ from robot_dynamics_ros.nodes.node_program import check_changes, run
 from robot_dynamics_ros.nodes.robot import ManagedRobotNode, load_robot
 from robot_dynamics_ros.realtime import disable_garbage_collection, enable_garbage_collection, lock_memory, set_priority
 
-_WATCH_PERIOD, _REPORT_PERIOD = 0.02, 1.0  # s
+_REPORT_PERIOD = 1.0  # s
 _CONFIGURED = (
     "it is read when the node is configured. Cure: deactivate and clean up the node, set it, and configure and "
     "activate again"
@@ -91,7 +91,7 @@ class ComputedTorqueNode(ManagedRobotNode):
     def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
         state_timeout, update_rate = session.settings.safety.state_timeout, session.settings.update_rate
         self._report.box = self._box = black_box(self)
-        self._outputs = ControllerOutputs(self, session, state_timeout + 2.0 * _WATCH_PERIOD, self._box)
+        self._outputs = ControllerOutputs(self, session, state_timeout + 2.0 * WATCH_PERIOD, self._box)
         self._interfaces = ControlInterfaces(self, session, self._outputs, tolerances)
         self._reader = InputReader(session)
         overridable = QoSOverridingOptions.with_default_policies()
@@ -111,7 +111,7 @@ class ComputedTorqueNode(ManagedRobotNode):
             self.create_service(Trigger, "~/clear_fault", self._clear_fault),
             self.create_service(Trigger, "~/emergency_stop", self._stop_in_emergency),
         ]
-        self._alarms = [self.create_steady_timer(_WATCH_PERIOD, self._watch)]
+        self._alarms = [self.create_steady_timer(WATCH_PERIOD, self._watch)]
         if update_rate > 0.0:
             self._alarms.append(self.create_timer(1.0 / update_rate, self._tick))
 
@@ -129,7 +129,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         others = self._report.check_publishers()
         if others and parameters.EXCLUSIVE_TOPICS.read(self.values):
             raise RobotDynamicsError(others)
-        output = self._session.activate(parameters.ACTIVATION_CHECK.read(self.values))
+        output = self._session.activate(parameters.ACTIVATION_CHECK.read(self.values), now=self._now())
         self.warn(set_priority(parameters.REALTIME_PRIORITY.read(self.values)))
         disable_garbage_collection()
         self._report.begin()
@@ -210,6 +210,9 @@ class ComputedTorqueNode(ManagedRobotNode):
     def _watch(self) -> None:
         if self._session is not None:
             self._publish(self._session.watch(self._now()))
+            period = round(self._session.watch_period * 1e9)
+            if self._alarms[0].timer_period_ns != period:
+                self._alarms[0].timer_period_ns = period
 
     def _publish(self, output: Output) -> None:
         """Publish the session's output."""

@@ -17,7 +17,7 @@ from robot_dynamics_ros.bags.storage import DIAGNOSTIC_ARRAY, BagWriter, message
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Now, Output
 from robot_dynamics_ros.control.safety import Transition
-from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.status import StatusReport, in_words, plain
 from robot_dynamics_ros.messages.joint_state import JointStateWriter
@@ -25,7 +25,7 @@ from robot_dynamics_ros.messages.joint_state import JointStateWriter
 COMMANDS = "/computed_torque_node/command_states"
 DIAGNOSTICS = "/diagnostics"
 
-_WATCH_PERIOD = 20_000_000  # ns, as in the node
+_WATCH_PERIOD = round(WATCH_PERIOD * 1e9)  # ns
 _LOG_LEVELS = {OK: logging.INFO, WARN: logging.WARNING, ERROR: logging.ERROR}
 
 _logger = logging.getLogger(__package__)
@@ -39,8 +39,8 @@ def time_of(at: int) -> Now:
 class NodeTimers:
     """The node's timers, called between messages by the time of the recording.
 
-    They call ``session.watch`` every 20 ms and, if ``settings.update_rate`` (Hz) is not 0, ``session.tick`` at this
-    rate.
+    They call ``session.watch`` every ``session.watch_period`` and, if ``settings.update_rate`` (Hz) is not 0,
+    ``session.tick`` at this rate.
     """
 
     def __init__(self, session: ControllerSession, settings: ControllerSettings) -> None:
@@ -66,8 +66,9 @@ class NodeTimers:
                 self._tick += self._period
                 yield now.stamp, self._session.tick(now)
             else:
-                self._watch += _WATCH_PERIOD
-                yield now.stamp, self._session.watch(now)
+                output = self._session.watch(now)
+                self._watch += round(self._session.watch_period * 1e9)
+                yield now.stamp, output
                 if (then - self._last) * 1e-9 > self._patience or math.isinf(self._patience):
                     self._watch = at + _WATCH_PERIOD
         self._last = at

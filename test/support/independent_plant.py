@@ -197,8 +197,9 @@ class Session:
             self.ros += round(dt * clock * SECOND)
             seconds -= dt
             if self.time >= self._next_watch:  # never after the exit
-                self._next_watch += WATCH_PERIOD
-                self.take(self.session.watch(self.now))
+                output = self.session.watch(self.now)
+                self._next_watch += self.session.watch_period
+                self.take(output)
 
     def tick(self) -> None:
         """Fire the timer of the update rate, once if several periods have passed, as rclpy's timers do."""

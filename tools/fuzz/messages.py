@@ -12,7 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.messages.inputs import TARGETS
 from tools.fuzz.driven import Driven, overflow_is_looked_at
 from tools.fuzz.nasty import TEXTS, damaged
@@ -48,6 +48,7 @@ def play(model: RobotModel, data: bytes) -> int:
     settings = ControllerSettings(
         law=law if law in LAWS else "computed_torque",
         observer_gain=20.0,
+        safety=SafetySettings(activation_max_velocity=math.inf),
         task_space=TaskSpaceSettings(components=("x", "y")),
     )
     driven = Driven(model, settings)

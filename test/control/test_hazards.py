@@ -1,0 +1,257 @@
+"""Faults of drivers and clocks that made an arm run away, with an independent plant in lockstep.
+
+The arm is a Panda with friction. Speeds are in rad/s, distances in rad, efforts in Nm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.estimate import Trust
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from support.independent_plant import SECOND, Session
+
+RATE, PERIOD = 500.0, 0.002  # Nm/s, s
+RATES = pytest.mark.parametrize("update_rate", [0.0, 250.0])
+Change = Callable[[Session], "dict[str, Any] | None"]
+
+
+def arm(safety: dict[str, Any] | None = None, plant: dict[str, Any] | None = None, **settings: Any) -> Session:
+    given = {"natural_frequency": (10.0,), "torque_rate_limit": (RATE,), **settings}
+    friction = {"viscous": 1.0, "coulomb": 1.0, **(plant or {})}
+    return Session("panda", ControllerSettings(safety=SafetySettings(**(safety or {})), **given), **friction)
+
+
+def move(session: Session, step: float = 0.6) -> None:
+    """Follow a trajectory of 1 s of the first four joints, at up to 0.9 rad/s."""
+    assert session.go([session.plant.q + step * np.array([1.0, 1.0, 1.0, -1.0, 0.0, 0.0, 0.0])], [1.0])
+
+
+def until_zero(session: Session, seconds: float, change: Change = lambda s: {}) -> tuple[float, float]:
+    """Run with changed states until the effort is to be zero; return the largest speed, and step of the effort."""
+    speed = step = 0.0
+    for _ in range(round(seconds / session.period)):
+        before = session.effort
+        session.pass_time()
+        if (state := change(session)) is not None:
+            session.state(**state)
+        session.tick()
+        if session.controller.mode.value == "zero":
+            break
+        speed = max(speed, float(np.abs(session.plant.qd).max()))
+        step = max(step, float(np.abs(session.effort - before).max()))
+    return speed, step
+
+
+def velocity(factor: float, joint: Any = slice(None)) -> Change:
+    def change(session: Session) -> dict[str, Any]:
+        qd = session.plant.qd.copy()
+        qd[joint] *= factor
+        return {"qd": qd}
+
+    return change
+
+
+def frozen(session: Session, fields: tuple[str, ...], joint: Any = slice(None)) -> Change:
+    kept = {name: getattr(session.plant, name).copy() for name in fields}
+
+    def change(session: Session) -> dict[str, Any]:
+        state = {name: getattr(session.plant, name).copy() for name in fields}
+        for name, values in kept.items():
+            state[name][joint] = values[joint]
+        return state
+
+    return change
+
+
+@RATES
+@pytest.mark.parametrize(
+    ("factor", "joint", "most"),
+    [(-1.0, slice(None), 1.5), (-1.0, 1, 1.5), (0.0, slice(None), 2.6), (0.5, 0, 2.0), (2.0, 0, 1.2)],
+)
+def test_a_velocity_that_contradicts_the_positions_is_replaced(
+    update_rate: float, factor: float, joint: Any, most: float
+) -> None:
+    """The hold damps with differentiated positions: it stops the arm within a second of the fault."""
+    session = arm(update_rate=update_rate).run(0.4)
+    move(session)
+    session.run(0.3)
+    speed, step = until_zero(session, 1.5, velocity(factor, joint))
+    assert session.causes == ["state_implausible"] and speed < most
+    assert step <= 1.51 * RATE * max(session.period, 1.0 / (update_rate or RATE))
+    assert np.abs(session.plant.qd).max() < 0.02
+
+
+@RATES
+def test_velocities_that_end_are_replaced_in_hold(update_rate: float) -> None:
+    session = arm(update_rate=update_rate).run(0.4)
+    move(session)
+    session.run(0.3)
+    speed, _ = until_zero(session, 1.0, lambda s: {"qd": np.full(7, np.nan)})
+    assert session.causes == ["state_invalid"] and speed < 1.0
+    assert session.controller.estimator.estimate.trust is Trust.POSITION
+    session.run(0.5)
+    assert session.controller.estimator.estimate.trust is Trust.FULL and session.controller.mode.value == "fault"
+
+
+@RATES
+@pytest.mark.parametrize(("fields", "joint"), [(("q",), 1), (("q", "qd"), slice(None)), (("q", "qd"), 1)])
+@pytest.mark.parametrize("in_motion", [True, False])
+def test_positions_that_stand_still_are_no_feedback_until_they_change(
+    update_rate: float, fields: tuple[str, ...], joint: Any, in_motion: bool
+) -> None:
+    session = arm(update_rate=update_rate).run(0.4)
+    if in_motion:
+        move(session)
+        session.run(0.3)
+        change = frozen(session, fields, joint)
+    else:
+        change = frozen(session, fields, joint)
+        move(session)
+    speed, _ = until_zero(session, 0.5, change)
+    # A moving arm coasts under constant torque, which is the gravity torque of another position.
+    assert session.causes[:1] == ["state_implausible"] and speed < (6.0 if in_motion else 2.5)
+    until_zero(session, 2.0, change)
+    assert session.controller.mode.value == "zero", "all checks do not pass again"
+    with pytest.raises(RobotDynamicsError, match="constant"):
+        session.session.clear_fault(session.now)
+
+
+@RATES
+def test_a_repeated_message_is_no_news(update_rate: float) -> None:
+    session = arm(update_rate=update_rate).run(0.4)
+    move(session)
+    session.run(0.3)
+    state = {"stamp": session.ros, "q": session.plant.q.copy(), "qd": session.plant.qd.copy()}
+    speed, _ = until_zero(session, 0.3, lambda s: state)
+    assert session.causes == ["state_stale"] and speed < 4.0
+
+
+def test_a_repeated_message_is_news_while_simulated_time_stands_still() -> None:
+    session = arm()
+    session.session._simulated_time = True
+    session.run(0.4)
+    state = {"stamp": session.ros, "q": session.plant.q.copy(), "qd": session.plant.qd.copy()}
+    for _ in range(200):
+        session.pass_time(clock=0.0)
+        session.state(**state)
+    assert session.causes == []
+
+
+@pytest.mark.parametrize("kind", ["silence", "nan", "clock"])
+def test_the_load_is_held_while_no_state_arrives(kind: str) -> None:
+    """3 kg, held by the integral; 0.3 s without states, one NaN, or a clock that steps back by 1 s."""
+    session = arm(plant={"payload": 3.0}, ki=(300.0,), torque_rate_limit=()).run(3.0)
+    q = session.plant.q.copy()
+    if kind == "clock":
+        session.ros -= SECOND
+    step = until_zero(session, 0.3 if kind == "silence" else PERIOD, lambda s: {
+        "silence": None, "nan": {"q": np.full(7, np.nan)}, "clock": {}}[kind])[1]  # fmt: skip
+    step = max(step, until_zero(session, 0.5)[1])
+    assert len(session.causes) == 1 and step < 4.0 and np.abs(session.plant.q - q).max() < 0.01
+
+
+def test_a_torque_changes_at_its_rate_while_states_are_missing() -> None:
+    session = arm({"on_fault": "zero"}, {"payload": 2.0}).run(0.5)
+    before = session.effort
+    for _ in range(100):
+        session.pass_time()
+    given = [g for g in session.commands if g.at > session.time - 0.099]
+    steps = np.abs(np.diff([g.effort for g in given], axis=0)).max(axis=1)
+    assert steps.max() <= 1.5 * RATE * PERIOD + 1e-9
+    passed = session.time - next(g.at for g in session.commands if g.kind == "unasked")
+    assert np.abs(before - session.effort).max() == pytest.approx(min(RATE * passed, np.abs(before).max()), abs=4.0)
+
+
+@pytest.mark.parametrize("back", [1, 5_000_000])
+def test_an_overtaken_state_is_ignored(back: int) -> None:
+    session = arm().run(0.4)
+    move(session)
+    session.run(0.3)
+    until_zero(session, PERIOD, lambda s: {"stamp": s.ros - 2_000_000 - back})
+    session.run(1.0)
+    assert session.causes == [] and np.abs(session.plant.qd).max() < 0.05
+
+
+def test_two_states_shortly_after_each_other_without_velocities() -> None:
+    """One is stamped 1.8 ms late; the largest differentiated velocity stays near the true one."""
+    session, largest = arm(torque_rate_limit=()), 0.0
+    session.run(0.4, qd=np.empty(0))
+    move(session)
+    for k in range(300):
+        session.pass_time()
+        session.state(qd=np.empty(0), stamp=session.ros + (1_800_000 if k == 150 else 0))
+        largest = max(largest, float(np.abs(session.controller.estimator.estimate.state[1]).max()))
+    assert session.causes == [] and largest < 1.0
+
+
+def test_the_hold_has_gains_of_its_own() -> None:
+    session = arm(natural_frequency=(0.0,), law="pd_gravity").run(0.1)
+    q = session.plant.q.copy()
+    until_zero(session, PERIOD, lambda s: {"q": np.full(7, np.nan)})
+    for k in range(1500):
+        session.effort = session.effort + (15.0 if k < 100 else 0.0) * np.eye(7)[1]
+        session.cycle()
+    assert np.abs(session.plant.q - q).max() < 0.2
+
+
+def test_gains_that_a_velocity_filter_makes_unstable_are_refused() -> None:
+    with pytest.raises(RobotDynamicsError, match="velocity_filter_cutoff"):
+        arm(natural_frequency=(40.0,), velocity_filter_cutoff=1.0, update_rate=500.0).run(0.1)
+    arm(natural_frequency=(10.0,), velocity_filter_cutoff=20.0, update_rate=500.0).run(0.1)
+
+
+@pytest.mark.parametrize("share", [-0.3, 0.3, 0.05, 1.0])
+def test_the_first_command_is_the_reported_effort_only_if_a_payload_explains_it(share: float) -> None:
+    session = arm(plant={"payload": 1.5, "coulomb": 0.0, "viscous": 0.0})
+    session.pass_time()
+    session.state(effort=share * session.plant.gravity())
+    expected = session.plant.gravity() if share == 1.0 else session.model.gravity_torque(session.plant.q)
+    np.testing.assert_allclose(session.commands[0].effort, expected, atol=1e-6)
+
+
+def test_effort_limits_below_gravity_are_refused() -> None:
+    with pytest.raises(RobotDynamicsError, match="panda_joint4.*fall"):
+        arm(effort_limit_scale=(0.08,)).run(0.1)
+    session = arm().run(0.1)
+    controller, link = session.controller, session.model.link_names[-1]
+    with pytest.raises(RobotDynamicsError, match="fall"):
+        controller.tune(dataclasses.replace(controller.settings, effort_limit_scale=(0.08,)))
+    robot = session.session.arm.robot
+    (note,) = session.session.on_payload(link, 50.0, (0.0, 0.0, 0.1), (0.0,) * 6).notes
+    assert "fall" in note.text and session.session.arm.robot is robot
+
+
+@pytest.mark.parametrize("qd", [np.empty(0), None])
+def test_a_moving_arm_is_not_activated(qd: Any) -> None:
+    """At 0.8 rad/s, without measured velocities too."""
+    session = arm()
+    session.plant.braked, q = True, session.plant.q.copy()
+    with pytest.raises(RobotDynamicsError, match="activation_max_velocity"):
+        for k in range(100):
+            moved = q + 0.8 * PERIOD * k * np.eye(7)[0]
+            session.cycle(q=moved, qd=0.8 * np.eye(7)[0] if qd is None else qd)
+
+
+@pytest.mark.parametrize("kind", ["emergency stop", "cancel", "exit"])
+def test_stops_end_before_the_position_limit(kind: str) -> None:
+    session = arm(max_deceleration_on_cancel=(1.0,), torque_rate_limit=(2000.0,)).run(0.1)
+    upper, goal = session.model.position_upper[0], session.plant.q.copy()
+    goal[0] = upper - 0.02
+    assert session.go([goal], [2.8])
+    while upper - session.plant.q[0] > 0.2:
+        session.cycle()
+    assert session.plant.qd[0] ** 2 > 2.0 * 0.2, "it would run past the limit at 1 rad/s^2"
+    {
+        "emergency stop": lambda: session.session.safety.request_emergency_stop("button"),
+        "cancel": session.controller.cancel,
+        "exit": session.session.safety.begin_stop,
+    }[kind]()
+    most = max(float(session.run(PERIOD).plant.q[0]) for _ in range(600))
+    assert most < upper
