@@ -75,14 +75,21 @@ class ControllerSession:
         Stamp (ns) of the last valid state, by the ROS clock; 0 before the first one.
     """
 
-    def __init__(self, robot: RobotModel, settings: ControllerSettings, simulated_time: bool = False) -> None:
+    def __init__(
+        self,
+        robot: RobotModel,
+        settings: ControllerSettings,
+        simulated_time: bool = False,
+        safety: Safety | None = None,
+    ) -> None:
         """Create an inactive session; RobotDynamicsError, naming setting and cure, for invalid settings.
 
-        With ``simulated_time`` (use_sim_time) a state may be repeated while the ROS clock stands still.
+        With ``simulated_time`` (use_sim_time) a state may be repeated while the ROS clock stands still. ``safety`` has
+        the emergency stops of a session before.
         """
         Tuning(robot, settings)
         self.arm = ControlledArm(robot, settings.robot_compensates_gravity)
-        self.safety = Safety(settings.safety)
+        self.safety = safety or Safety(settings.safety)
         self.controller: Controller | None = None
         self.settings, self._simulated_time = settings, simulated_time
         self._answers_states = settings.update_rate == 0.0

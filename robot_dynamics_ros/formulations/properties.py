@@ -306,4 +306,5 @@ def minimal_parameters(model: RobotModel) -> MinimalParameters:
 def position_ranges(model: RobotModel) -> tuple[Array, Array]:
     """Return lower and upper positions (n,), rad or m: the position limits, or -pi and pi if a joint lacks one."""
     limited = np.isfinite(model.position_lower) & np.isfinite(model.position_upper)
-    return np.where(limited, model.position_lower, -np.pi), np.where(limited, model.position_upper, np.pi)
+    lower, upper = np.where(limited, model.position_lower, -np.pi), np.where(limited, model.position_upper, np.pi)
+    return lower, np.maximum(lower, upper)

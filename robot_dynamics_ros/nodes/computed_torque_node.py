@@ -20,6 +20,7 @@ from robot_dynamics_ros.control import parameters
 from robot_dynamics_ros.control.interface import Now, Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import Configuration
+from robot_dynamics_ros.control.safety import Safety
 from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.control.trajectory.goals import Tolerances, read_tolerances
@@ -53,6 +54,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
         super().__init__("computed_torque_node", parameters.ALL, parameters.AUTOSTART, **options)
         self._session: ControllerSession | None = None
+        self._safety: Safety | None = None  # emergency stops outlast the session
         self._report = ControllerReport(self)
         self.create_steady_timer(_REPORT_PERIOD, lambda: self._report.publish_status(self._session, self.obstacle))
         if not INSTALLED:
@@ -71,7 +73,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         settings = read_settings(self.values)
         robot = load_robot(self, description, parameters.GRAVITY.read(self.values) or None)
         configuration = Configuration.of(self.values, *self.files)
-        session = ControllerSession(robot, settings, configuration.simulated_time)
+        session = ControllerSession(robot, settings, configuration.simulated_time, self._safety)
         tolerances = read_tolerances(self.values, robot.joint_names)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info("update_rate is 0: commands are published only in response to joint_states")
@@ -86,7 +88,7 @@ class ComputedTorqueNode(ManagedRobotNode):
                 "node again"
             ) from error
         self._outputs.configuration(configuration.text())
-        self._session = session
+        self._session, self._safety = session, session.safety
 
     def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
         state_timeout, update_rate = session.settings.safety.state_timeout, session.settings.update_rate
@@ -196,6 +198,8 @@ class ComputedTorqueNode(ManagedRobotNode):
         return Now(time.monotonic(), self.nanoseconds)
 
     def _receive(self, topic: str, data: bytes) -> None:
+        if self._session is None:  # received before ``cleanup`` destroyed the subscription
+            return
         self._box.add(topic, data)
         try:
             self._publish(self._reader.receive(topic.removeprefix("~/"), data, self._now()))
@@ -216,7 +220,8 @@ class ComputedTorqueNode(ManagedRobotNode):
 
     def _publish(self, output: Output) -> None:
         """Publish the session's output."""
-        assert self._session is not None
+        if self._session is None:
+            return
         self._outputs.publish(output)
         self._report.events(self._session, output)
         if output.followed is not None:
@@ -224,8 +229,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._interfaces.check()
 
     def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._session is not None
-        controller = self._session.controller
+        controller = None if self._session is None else self._session.controller
         if controller is not None:
             controller.cancel()
         response.success = controller is not None
@@ -235,8 +239,9 @@ class ComputedTorqueNode(ManagedRobotNode):
         return response
 
     def _clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._session is not None
         try:
+            if self._session is None:
+                raise RobotDynamicsError("the node is not configured. Cure: configure and activate it")
             output = self._session.clear_fault(self._now())
             self._publish(output)
             response.success = True
@@ -246,9 +251,9 @@ class ComputedTorqueNode(ManagedRobotNode):
         return response
 
     def _stop_in_emergency(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        assert self._session is not None
-        self._session.safety.request_emergency_stop("the service ~/emergency_stop")
-        active = self._session.controller is not None
+        assert self._safety is not None
+        self._safety.request_emergency_stop("the service ~/emergency_stop")
+        active = self._session is not None and self._session.controller is not None
         response.message = "engaged until ~/clear_fault" if active else "engaged for the next activation"
         response.success = True
         return response

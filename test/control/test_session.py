@@ -8,6 +8,7 @@ import pytest
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.interface import ERROR, OK, Output
 from robot_dynamics_ros.control.safety import RECOVERY_TIME
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from support.comparing import assert_close
 from support.independent_plant import EPOCH, SECOND, Given, Session, joint_state
@@ -74,6 +75,15 @@ def test_valid_states_among_many_invalid_ones_are_used() -> None:
     for _ in range(round((RECOVERY_TIME + 0.01) / session.period)):
         last = session.good()
     assert last.mode == "active"
+
+
+def test_an_emergency_stop_outlasts_the_session() -> None:
+    """As the node makes a new one when it is configured again."""
+    first = Receiver()
+    first.session.safety.request_emergency_stop("button")
+    second = ControllerSession(first.model, first.settings, safety=first.session.safety)
+    second.activate(compare_effort=False)
+    assert second.safety.stop is not None and "button" in second.safety.stop.message
 
 
 def test_only_invalid_states_lead_to_zero_effort() -> None:

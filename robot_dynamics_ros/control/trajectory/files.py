@@ -34,7 +34,8 @@ def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
     unknown keys, or the trajectory does not end at rest.
     """
     try:
-        documents = [document for document in load_documents(Path(path).read_bytes()) if document is not None]
+        text = Path(path).read_bytes()
+        documents = [document for document in load_documents(text, str(path)) if document is not None]
     except OSError as error:
         raise TrajectoryError(f"{path}: cannot read it: {error.strerror}. Cure: check the path") from None
     except NotPlainYaml as error:
