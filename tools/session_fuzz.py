@@ -175,6 +175,32 @@ def _frozen(run: Run, random: Generator) -> tuple[int, Change]:
     return int(random.integers(5, 200)), lambda run: state
 
 
+def _repeated(run: Run, random: Generator) -> tuple[int, Change]:
+    state = {"stamp": run.ros, "q": run.plant.q.copy(), "qd": run.plant.qd.copy()}
+    return int(random.integers(5, 200)), lambda run: state
+
+
+def _wrong_velocity(run: Run, random: Generator) -> tuple[int, Change]:
+    factor = np.ones(len(run.names))
+    factor[random.integers(len(run.names)) if random.integers(2) else slice(None)] = random.choice(
+        [-1.0, 0.0, 0.5, 2.0, 57.3]
+    )
+    return int(random.integers(20, 300)), lambda run: {"qd": factor * run.plant.qd}
+
+
+def _one_frozen(run: Run, random: Generator) -> tuple[int, Change]:
+    joint, q, qd, both = random.integers(len(run.names)), run.plant.q.copy(), run.plant.qd.copy(), random.integers(2)
+
+    def change(run: Run) -> dict[str, Any]:
+        state = {"q": run.plant.q.copy(), "qd": run.plant.qd.copy()}
+        state["q"][joint] = q[joint]
+        if both:
+            state["qd"][joint] = qd[joint]
+        return state
+
+    return int(random.integers(5, 200)), change
+
+
 def _no_velocity(run: Run, random: Generator) -> tuple[int, Change]:
     return int(random.integers(1, 100)), lambda run: {"qd": np.empty(0)}
 
@@ -231,7 +257,7 @@ def _tune(run: Run, random: Generator) -> None:
 
 def _payload(run: Run, random: Generator) -> None:
     mass = [random.uniform(0.0, 5.0), 0.0, 1e4][random.integers(3)]
-    run.controller.arm.set_payload(run.model.link_names[-1], mass, random.uniform(-0.1, 0.2, 3), (0.0,) * 6)
+    run.take(run.session.on_payload(run.model.link_names[-1], mass, random.uniform(-0.1, 0.2, 3), (0.0,) * 6))
 
 
 def _speed(run: Run, random: Generator) -> None:
@@ -257,7 +283,7 @@ def _cancel(run: Run, random: Generator) -> None:
 
 
 def _emergency_stop(run: Run, random: Generator) -> None:
-    run.session.safety.emergency_stop("~/emergency_stop", bool(random.integers(4)))
+    run.session.safety.emergency_stop(("~/emergency_stop", "/cell/stop")[random.integers(2)], bool(random.integers(4)))
 
 
 def _kick(run: Run, random: Generator) -> None:
@@ -270,7 +296,8 @@ def _brakes(run: Run, random: Generator) -> None:
 
 EVENTS: tuple[Event, ...] = (
     _stuck_stamp, _zero_stamp, _other_stamp, _silence, _late_states, _bad_numbers, _jump, _frozen, _no_velocity,
-    _odd_bytes, _motion, _motion, _motion, _absurd_motion, _set_points, _end_effector_target, _tune, _payload, _speed,
+    _repeated, _wrong_velocity, _wrong_velocity, _one_frozen, _odd_bytes, _motion, _motion, _motion, _absurd_motion,
+    _set_points, _end_effector_target, _tune, _payload, _speed,
     _clock_leap, _other_clock, _clear_fault, _clear_fault, _cancel, _emergency_stop, _kick, _brakes,
 )  # fmt: skip
 
@@ -332,6 +359,7 @@ def _begin(random: Generator) -> Run | None:
             viscous=(0.0, 0.5)[random.integers(2)],
             coulomb=(0.0, 0.3)[random.integers(2)],
             reports_effort=bool(random.integers(2)),
+            effort_factor=(1.0, 1.0, -0.3, 0.3, 0.05)[random.integers(5)],
             braked=random.integers(4) == 0,
             seed=int(random.integers(1 << 30)),
         )

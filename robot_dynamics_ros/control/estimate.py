@@ -161,7 +161,7 @@ class Estimator:
         # Of the newest message, and since the last cycle:
         self._invalid: Fault | None = None
         self._defect: Fault | None = None
-        self._fresh = self._stamp_repeats = False
+        self._fresh = self._stamp_repeats = self._stamp_stands = False
 
     def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
         """Set bounds (n,) of plausible states; before the first call states are not compared.
@@ -198,9 +198,10 @@ class Estimator:
     def age(self, steady: float) -> float:
         """Return the age (s) of the last message of these joints, valid or not; inf before the first one.
 
-        It is the time since its arrival plus, unless time is simulated, its delay beyond the smallest one seen.
+        It is the time since its arrival plus its delay beyond the smallest one seen, unless time is simulated or the
+        stamp stands still.
         """
-        return steady - self.arrival + (0.0 if self.simulated_time else self._lag)
+        return steady - self.arrival + (0.0 if self.simulated_time or self._stamp_stands else self._lag)
 
     def stale(self, steady: float) -> bool:
         """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet."""
@@ -342,6 +343,7 @@ class Estimator:
 
     def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
         """Record the defect of a stamp ``dt`` (s) after the last one: repeated, or ahead of the steady clock."""
+        self._stamp_stands = dt == 0.0
         passed = steady - self._valid_arrival
         ahead = dt - passed
         if dt == 0.0 and changed:

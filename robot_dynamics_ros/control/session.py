@@ -50,6 +50,7 @@ _SINGULARITY = (
     "the end effector is near a singularity, and does not follow in the singular direction: smallest singular value "
     "{:.3g}. Cure: keep targets within reach, or remove components from task_space.components"
 )
+_OVERTAKEN = 100_000_000  # ns, largest decrease of stamps that is no jump of the clock
 _KEPT_SAMPLES = 50  # last samples before activation
 
 
@@ -133,11 +134,10 @@ class ControllerSession:
         self._compares_effort = compare_effort
         checked = len(samples) > 0 and self._can_check(samples)
         if checked:
+            self._samples.clear()  # also if the check fails
             self._notes += check_start(controller, samples, compare_effort)
         self._begin()
         self._to_check = not checked
-        if checked:
-            self._samples.clear()
         self.controller = controller
         return self._output()
 
@@ -204,9 +204,10 @@ class ControllerSession:
             self._clock.origin = origin
             return self._refuse(controller, stamp, now)
         if self._to_check:
-            self._notes += check_start(controller, self._samples, self._compares_effort)
+            samples = list(self._samples)
+            self._samples.clear()  # also if the check fails
+            self._notes += check_start(controller, samples, self._compares_effort)
             self._to_check = False
-            self._samples.clear()
         self.state_stamp = self._answered = stamp
         output = self._cycle(controller, time, now, stamp) if self._answers_states else self._output()
         if not self._answers_states or output.command is not None:
@@ -220,7 +221,7 @@ class ControllerSession:
         """
         assert self.controller is not None
         if 0 < sample.stamp < last.stamp:
-            return last.stamp - sample.stamp <= self.settings.safety.state_timeout * 1e9
+            return last.stamp - sample.stamp <= _OVERTAKEN
         if not same_state(sample, last):
             return False
         if self._simulated_time:

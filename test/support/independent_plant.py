@@ -158,7 +158,7 @@ class Session:
     def __init__(
         self, robot: str = "panda", settings: ControllerSettings | None = None, *, rate: float = 500.0,
         continuous: bool = False, q: ArrayLike | None = None, noise: tuple[float, float] = (0.0, 0.0),
-        wraps: bool = False, reports_effort: bool = False, seed: int = 0, **plant: Any,
+        wraps: bool = False, reports_effort: bool = False, effort_factor: float = 1.0, seed: int = 0, **plant: Any,
     ) -> None:  # fmt: skip
         urdf, self.model = load(robot, continuous)
         self.names = tuple(self.model.joint_names)
@@ -168,6 +168,7 @@ class Session:
         self.period = 1.0 / rate
         self.time, self.ros = 100.0, EPOCH
         self.noise, self.wraps, self.reports_effort = noise, wraps, reports_effort
+        self.effort_factor = effort_factor
         self.random = np.random.default_rng(seed)
         self.effort = np.zeros(self.model.n)  # in force
         self.commands: list[Given] = []
@@ -221,7 +222,7 @@ class Session:
             qd = self.plant.qd + self.noise[1] * self.random.standard_normal(n)
         if effort is None:
             held = self.plant.gravity() if self.plant.braked or not self.commands else self.effort
-            effort = held if self.reports_effort else np.empty(0)
+            effort = self.effort_factor * held if self.reports_effort else np.empty(0)
         fields = (np.asarray(field, dtype=float) for field in (q, qd, effort))
         self.receive("joint_states", quick_joint_state(self.ros if stamp is None else stamp, self.names, *fields))
 
