@@ -32,24 +32,29 @@ class MeasuredState(Check):
     table_rows = (
         TableRow(
             Cause.STATE_INVALID,
-            "a value of the joints is not finite or above 1e9, a field has not one value for each name, a joint is "
-            "named twice, or `header.stamp` is 0 with `unstamped_states: refuse`",
+            "a value of the joints is not finite or above 1e9, velocities are no longer measured, a field has not one "
+            "value for each name, a joint is named twice, or `header.stamp` is 0 with `unstamped_states: refuse`",
             "`unstamped_states: arrival`",
         ),
         TableRow(
             Cause.STATE_IMPLAUSIBLE,
-            "a position changes by more than twice the motion at its velocity plus `position_step_limit`; a joint "
-            "beyond its velocity limit does not change its position; or no value changes although a joint moves by "
-            "more than that, or its effort changed by more than twice its friction and a tenth of its limit",
+            "a position changes by more than twice the motion at its velocity plus `position_step_limit`; over 0.1 s "
+            "it differs from the integral of its velocity by more than a fifth of that plus 35 %; or it is constant "
+            "although its velocity implies that it moves, or its effort changed by more than twice its friction and a "
+            "tenth of its limit",
             "`position_step_limit: [0.05]`",
-            "yes; a position that stays at the new value is accepted after `state_timeout`",
+            "yes, if new values pass: a constant position has to change. One that stays at the new value is accepted "
+            "after `state_timeout`",
         ),
         TableRow(
             Cause.STAMP_REPEATS,
             "a state has new values and the `header.stamp` of the previous one: velocities and time steps are then "
             "unknown",
         ),
-        TableRow(Cause.CLOCK_JUMPED_BACK, "stamps or the node's clock decrease (a bag that loops, a simulation reset)"),
+        TableRow(
+            Cause.CLOCK_JUMPED_BACK,
+            "stamps decrease by more than 0.1 s, or the node's clock decreases (a bag that loops, a simulation reset)",
+        ),
         TableRow(
             Cause.CLOCK_JUMPED_AHEAD,
             "either advances more than a steady clock by more than `state_timeout` from one state or cycle to the next",
@@ -57,8 +62,9 @@ class MeasuredState(Check):
         ),
         TableRow(
             Cause.STATE_STALE,
-            "no joint_states within `state_timeout` by a steady clock, or their stamps lag by more than that and catch "
-            "up at once",
+            "no new joint_states within `state_timeout` by a steady clock, or their stamps lag behind it by more than "
+            "that, counted from the smallest lag seen. A repeated state is not new, unless `use_sim_time` is set and "
+            "the clock stands still",
             "`state_timeout: 0.1`",
         ),
     )
