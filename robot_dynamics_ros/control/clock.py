@@ -7,11 +7,10 @@ clock that never stops or jumps. Their origins are arbitrary.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
-from collections import deque
 from typing import NamedTuple
 
-from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.safety import Fault
+from robot_dynamics_ros.control.state_faults import clock_jump, clock_jump_ahead
 
 _WINDOW = 1.0  # s
 _LEAST_CYCLES = 5
@@ -127,7 +126,7 @@ class CycleClock:
     time
         Time (s) of the last regular cycle; -inf before the first one.
     period
-        Cycle period (s), by ``update_rate`` or else the median of the last 20 time steps; 0 if unknown.
+        Cycle period (s), by ``update_rate`` or else the median of 20 time steps, or of fewer at first; 0 if unknown.
     rate
         Rate of the cycles.
     """
@@ -138,8 +137,8 @@ class CycleClock:
         self.rate = CycleRate(update_rate)
         self.period = 1.0 / update_rate if update_rate > 0.0 else 0.0
         self._estimates_period = update_rate == 0.0
-        self._steps: deque[float] = deque(maxlen=_STEPS)
-        self._sorted_steps: list[float] = []
+        self._steps: list[float] = []
+        self._is_usual = False  # the period is a median of 20 steps
         self._was_unreliable = False
 
     def advance(self, time: float, steady: float, stamp: float, timeout: float, unreliable: bool) -> Instant:
@@ -185,12 +184,13 @@ class CycleClock:
         return Instant(self.time, steady, 0.0, limit_dt, self.period, self.rate.ratio, missed=missed, regular=False)
 
     def _count_step(self, dt: float) -> None:
-        steps, ordered = self._steps, self._sorted_steps
-        if len(steps) == _STEPS:
-            del ordered[bisect_left(ordered, steps[0])]
-        steps.append(dt)
-        insort(ordered, dt)
-        self.period = ordered[len(ordered) // 2]
+        self._steps.append(dt)
+        count = len(self._steps)
+        if count == _STEPS or not self._is_usual:
+            self.period = sorted(self._steps)[count // 2]
+        if count == _STEPS:
+            self._is_usual = True
+            self._steps.clear()
 
     def _limited(self, dt: float) -> float:
         return min(dt, _MOST_PERIODS * self.period) if self.period > 0.0 else dt
@@ -213,24 +213,3 @@ class CycleClock:
         In a paused simulation there are neither.
         """
         return min(steady - self._cycle, stamp - self._cycle_stamp)
-
-
-def clock_jump(seconds: float) -> Fault:
-    """Return the fault of a time that jumped back by ``seconds``."""
-    return Fault(
-        Cause.CLOCK_JUMPED_BACK,
-        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: after the reset of a simulation or for "
-        "a bag played in a loop, call ~/clear_fault or set fault_reset to auto; otherwise check for a second publisher "
-        "of joint_states",
-        value=seconds,
-    )
-
-
-def clock_jump_ahead(seconds: float) -> Fault:
-    """Return the fault of a time that jumped ahead of the steady clock by ``seconds``."""
-    return Fault(
-        Cause.CLOCK_JUMPED_AHEAD,
-        f"time jumped ahead by {seconds:.6g} s, over state_timeout: the trajectory is dropped. "
-        "Cure: check the source of the time; for a simulation much faster than real time set state_timeout to .inf",
-        value=seconds,
-    )

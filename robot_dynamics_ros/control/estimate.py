@@ -15,32 +15,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.control.clock import clock_jump, clock_jump_ahead
+from robot_dynamics_ros.control import state_faults
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
 from robot_dynamics_ros.kernels.entries import (
     CONTRADICTS,
+    OUT_OF_BOUNDS,
     STANDS_STILL,
     UNCHANGED,
-    all_within,
     check_state,
 )
 from robot_dynamics_ros.kernels.types import Array
 
 _DRIFT = 1e-3  # of clocks, relative
 _WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
-_STAMP_REPEATS = Fault(
-    Cause.STAMP_REPEATS,
-    "joint_states: different states with the same header.stamp, so that velocities and time steps are unknown. Cure: "
-    "set the stamp of each state in the driver, or leave it 0 (unstamped_states: arrival)",
-)
-
-
-_VELOCITY_MISSING = Fault(
-    Cause.STATE_INVALID,
-    "joint_states: no velocities any more. Cure: check the driver, and check for a second publisher of joint_states",
-)
 
 
 class VelocitySource(Enum):
@@ -153,7 +142,7 @@ class Estimator:
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
         self.arrival = self._valid_arrival = -math.inf
         self._measured = np.zeros((2, n))
-        self._unknown, self._largest = np.full(n, np.nan), np.full((2, n), LARGEST)
+        self._unknown = np.full(n, np.nan)
         self._velocity_measured = False
         # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
         self._lag = 0.0
@@ -213,7 +202,8 @@ class Estimator:
 
     def cycle(self, steady: float) -> Estimate:
         """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
-        if not (self._fresh and self._invalid is None and steady == self.arrival and not self.stale(steady)):
+        made = self._fresh and self._invalid is None and steady == self.arrival  # by ``measure``
+        if not made or self.estimate.age > self.state_timeout:
             self.estimate = self.at(steady)
         self._defect, self._fresh, self._stamp_repeats = None, False, False
         return self.estimate
@@ -223,7 +213,10 @@ class Estimator:
         last, age = self.estimate, self.age(steady)
         stale = age > self.state_timeout
         valid = last.known and not stale and (self._fresh or self._invalid is None)
-        defect = self._defect or self._invalid or (self._stale_state(age) if stale else None)
+        defect = self._defect or self._invalid
+        if stale and defect is None:
+            lags = self._lag > self.state_timeout and not self.simulated_time
+            defect = state_faults.stale(age, self.state_timeout, lags, self._absent)
         trust = self._trust if valid else Trust.NONE
         return Estimate(*last[:5], age, stale, trust, defect, self._stamp_repeats)
 
@@ -272,48 +265,43 @@ class Estimator:
         if qd is not None and not self._velocity_measured:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
-        missing = _VELOCITY_MISSING if qd is None and self._velocity_measured else None
+        missing = state_faults.VELOCITY_MISSING if qd is None and self._velocity_measured else None
         new = np.empty((2, len(self._names)))
         new[0] = q
         new[1] = 0.0 if qd is None else qd
-        if not all_within(new, -self._largest, self._largest):
-            fault = self._out_of_bounds(new)
-            if not all_within(new[:1], -self._largest, self._largest) or not last.known:
-                self._invalid = self._defect = fault
-                return False
-            qd, missing = None, fault
-            new[1] = 0.0
-        if self._continuous is not None and last.known:
+        if self._continuous is not None and last.known and np.isfinite(new[0]).all():
             turns = np.rint((last.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         dt = stamp - last.stamp
-        result, joint, distrusted = check_state(
-            new,
-            self._measured,
-            self._bounds,
-            dt,
-            self.state_timeout,
-            qd is not None,
-            self._unknown if effort is None else effort,
-            self._unknown if desired is None else desired,
-            effort is not None,
-            self._motion,
-        )
+        result, joint, distrusted = self._check(new, dt, qd is not None, effort, desired)
+        if result == OUT_OF_BOUNDS:
+            fault = state_faults.out_of_bounds(self._names, new)
+            qd, new[1] = None, 0.0  # positions are feedback without velocities, too
+            result, joint, distrusted = self._check(new, dt, False, effort, desired)
+            if result == OUT_OF_BOUNDS or not last.known:
+                self._invalid = self._defect = fault
+                return False
+            missing = fault
         self._invalid = None
         if result >= STANDS_STILL and last.known:
             self._invalid = self._defect = (
-                self._still(joint, new) if result == STANDS_STILL else self._implausible(new, joint, dt)
+                state_faults.still(self._names[joint], new[:, joint])
+                if result == STANDS_STILL
+                else state_faults.implausible(self._names[joint], self._measured[:, joint], new[:, joint], dt)
             )
             if result == STANDS_STILL:
                 self._measured = new
             return False
         if stamp < last.stamp:
-            self._defect = clock_jump(last.stamp - stamp)
+            self._defect = state_faults.clock_jump(last.stamp - stamp)
             self._filter.reset()
             self._lag = 0.0
         elif last.known:
             self._compare_clocks(dt, steady, result != UNCHANGED)
-        contradiction = missing or (self._contradiction(joint, new) if result == CONTRADICTS else None)
+        contradiction = missing
+        if contradiction is None and result == CONTRADICTS:
+            moved, implied = self._motion[:2, joint].tolist()
+            contradiction = state_faults.contradiction(self._names[joint], moved, implied, float(new[1, joint]))
         self._defect = contradiction or self._defect
         self._trust = Trust.FULL if contradiction is None else Trust.POSITION
         self._measured, self._valid_arrival, self._fresh = new, steady, True
@@ -327,19 +315,28 @@ class Estimator:
             state = np.array((new[0], filtered))
         if not self._filter.started:
             source = VelocitySource.UNKNOWN
+        age = self.age(steady)
         self.estimate = Estimate(
-            state,
-            velocity,
-            source,
-            True,
-            stamp,
-            self.age(steady),
-            False,
-            self._trust,
-            self._defect,
-            self._stamp_repeats,
+            state, velocity, source, True, stamp, age, False, self._trust, self._defect, self._stamp_repeats
         )
         return True
+
+    def _check(
+        self, new: Array, dt: float, measures_velocity: bool, effort: Array | None, desired: Array | None
+    ) -> tuple[int, int, bool]:
+        return check_state(
+            new,
+            self._measured,
+            LARGEST,
+            self._bounds,
+            dt,
+            self.state_timeout,
+            measures_velocity,
+            self._unknown if effort is None else effort,
+            self._unknown if desired is None else desired,
+            effort is not None,
+            self._motion,
+        )
 
     def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
         """Record the defect of a stamp ``dt`` (s) after the last one: repeated, or ahead of the steady clock."""
@@ -347,68 +344,10 @@ class Estimator:
         passed = steady - self._valid_arrival
         ahead = dt - passed
         if dt == 0.0 and changed:
-            self._defect, self._stamp_repeats = _STAMP_REPEATS, True
+            self._defect, self._stamp_repeats = state_faults.STAMP_REPEATS, True
         if ahead > self.state_timeout:
-            late = ahead - self._lag <= self.state_timeout
-            self._defect = self._late_states(ahead) if late else clock_jump_ahead(ahead)
+            self._defect = state_faults.clock_jump_ahead(ahead)
+            if ahead - self._lag <= self.state_timeout:
+                self._defect = state_faults.late(ahead, self.state_timeout)
         fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
         self._lag = max(0.0, self._lag * max(0.0, 1.0 - fading * passed) - ahead)
-
-    def _out_of_bounds(self, new: Array) -> Fault:
-        row, j = (int(k) for k in np.argwhere(~(np.abs(new) <= LARGEST))[0])
-        quantity, name, value = ("position", "velocity")[row], self._names[j], float(new[row, j])
-        defect = "is not finite" if not math.isfinite(value) else "is implausible"
-        return Fault(
-            Cause.STATE_INVALID,
-            f'joint_states: {quantity} of joint "{name}" {defect}: {value:g}. Cure: check its driver',
-            name,
-            value,
-        )
-
-    def _still(self, j: int, new: Array) -> Fault:
-        return Fault(
-            Cause.STATE_IMPLAUSIBLE,
-            f'joint_states: the position of joint "{self._names[j]}" is constant, although the joint moves or is '
-            "driven. Cure: check its driver for outdated values, check for a collision, or raise position_step_limit",
-            self._names[j],
-            float(new[0, j]),
-        )
-
-    def _contradiction(self, j: int, new: Array) -> Fault:
-        moved, implied = self._motion[:2, j]
-        return Fault(
-            Cause.STATE_IMPLAUSIBLE,
-            f'joint_states: joint "{self._names[j]}" moved by {moved:.3g}, its velocity implies {implied:.3g}. Cure: '
-            "check sign, unit and delay of the velocity in its driver, or leave it out; or raise position_step_limit",
-            self._names[j],
-            float(new[1, j]),
-        )
-
-    def _implausible(self, new: Array, j: int, dt: float) -> Fault:
-        q, before = new[:, j], self._measured[:, j]
-        return Fault(
-            Cause.STATE_IMPLAUSIBLE,
-            f'joint_states: joint "{self._names[j]}" moves from {before[0]:.6g} to {q[0]:.6g} in {dt:.3g} s with a '
-            f"velocity of {q[1]:.6g}. Cure: check its encoder, check for a second publisher of joint_states, or raise "
-            "position_step_limit",
-            self._names[j],
-            float(q[0]),
-        )
-
-    def _stale_state(self, age: float) -> Fault:
-        reason = self._absent or "Cure: check their publisher"
-        if self._lag > self.state_timeout and not self.simulated_time:
-            reason = "Their stamps lag. Cure: check network and load, or set use_sim_time for a simulation"
-        return Fault(
-            Cause.STATE_STALE,
-            f"joint_states are {age:.3f} s old, over state_timeout {self.state_timeout:g} s. {reason}",
-            value=age,
-        )
-
-    def _late_states(self, seconds: float) -> Fault:
-        return Fault(
-            Cause.STATE_STALE,
-            f"joint_states were delivered late: their stamps advanced by {seconds:.3f} s at once, over state_timeout "
-            f"{self.state_timeout:g} s. Cure: check the network and the load of the machines",
-            value=seconds,
-        )

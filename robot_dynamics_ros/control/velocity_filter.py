@@ -60,6 +60,10 @@ class VelocityFilter:
         dt = time - self._samples[-1][0] if self._samples else math.inf
         if dt == 0.0:
             return self._velocity.copy()
+        if qd is not None and self._measured and self._rate == math.inf and dt > 0.0:  # usual
+            self._samples.append((time, q))
+            self._velocity, self.started = qd, True
+            return qd
         if dt < 0.0:
             self.reset()
         if (qd is not None) is not self._measured:  # the old velocity was wrong

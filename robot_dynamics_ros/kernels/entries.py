@@ -29,7 +29,7 @@ from robot_dynamics_ros.kernels.regressor import regressor
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
-GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE = range(5)  # results of check_state
+GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)  # results of check_state
 MOTION_WINDOW = 0.1  # s
 CLAMPED, SLOWED = 1, 2  # results of limit_effort
 
@@ -344,6 +344,7 @@ def all_within(values: Array, least: Array, most: Array) -> bool:
 def check_state(
     new: Array,
     last: Array,
+    largest: float,
     bounds: Array,
     dt: float,
     longest: float,
@@ -353,7 +354,7 @@ def check_state(
     driven: bool,
     motion: Array,
 ) -> tuple[int, int, bool]:
-    """Check a finite measured state against bounds and the states before it.
+    """Check a measured state against bounds and the states before it.
 
     Over an exponential window of MOTION_WINDOW, the change of each position is compared with the integral of its
     measured velocity. They agree if they differ by less than a fifth of the plausible step plus 35 % of the larger one,
@@ -363,6 +364,8 @@ def check_state(
     ----------
     new, last
         States (2, n): positions (rad or m) and velocities (rad/s or m/s).
+    largest
+        Largest accepted magnitude of a position or velocity.
     bounds
         (3, n): change of position that is always plausible, infinite for joints that are not compared; largest
         plausible velocity; change of effort (Nm or N) at which a joint must move. A joint with a greater velocity must
@@ -386,11 +389,14 @@ def check_state(
     Returns
     -------
     tuple of int, int and bool
-        Result: IMPLAUSIBLE for a change beyond the bounds, STANDS_STILL or CONTRADICTS by the window, UNCHANGED for
-        equal states, GOOD; in this order. Then the index of the first joint with that result, and True if a velocity is
-        not trusted.
+        Result: OUT_OF_BOUNDS for a magnitude beyond ``largest`` or NaN, IMPLAUSIBLE for a change beyond the bounds,
+        STANDS_STILL or CONTRADICTS by the window, UNCHANGED for equal states, GOOD; in this order. Then the index of
+        the first joint with that result, and True if a velocity is not trusted.
     """
     n, compared = new.shape[1], 0.0 < dt <= longest
+    for j in range(n):
+        if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):  # True for NaN
+            return OUT_OF_BOUNDS, j, False
     unchanged = True
     for j in range(n):
         qd, change, step, speed = new[1, j], abs(new[0, j] - last[0, j]), bounds[0, j], bounds[1, j]

@@ -1,0 +1,98 @@
+"""Faults of measured states, of their stamps and of clocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.kernels.types import Array
+
+STAMP_REPEATS = Fault(
+    Cause.STAMP_REPEATS,
+    "joint_states: different states with the same header.stamp, so that velocities and time steps are unknown. Cure: "
+    "set the stamp of each state in the driver, or leave it 0 (unstamped_states: arrival)",
+)
+VELOCITY_MISSING = Fault(
+    Cause.STATE_INVALID,
+    "joint_states: no velocities any more. Cure: check the driver, and check for a second publisher of joint_states",
+)
+
+
+def out_of_bounds(names: Sequence[str], state: Array) -> Fault:
+    """Return the fault of the first number of a ``state`` (2, n), position and velocity, that is not plausible."""
+    row, j = (int(k) for k in np.argwhere(~(np.abs(state) <= LARGEST))[0])
+    quantity, value = ("position", "velocity")[row], float(state[row, j])
+    defect = "is implausible" if math.isfinite(value) else "is not finite"
+    text = f'joint_states: {quantity} of joint "{names[j]}" {defect}: {value:g}. Cure: check its driver'
+    return Fault(Cause.STATE_INVALID, text, names[j], value)
+
+
+def still(name: str, state: Array) -> Fault:
+    """Return the fault of a joint whose position is constant although it must move; ``state`` (2,) is its last one."""
+    text = (
+        f'joint_states: the position of joint "{name}" is constant, although the joint moves or is driven. Cure: check '
+        "its driver for outdated values, check for a collision, or raise position_step_limit"
+    )
+    return Fault(Cause.STATE_IMPLAUSIBLE, text, name, float(state[0]))
+
+
+def contradiction(name: str, moved: float, implied: float, velocity: float) -> Fault:
+    """Return the fault of a joint that ``moved`` by another distance than its measured velocity ``implied``."""
+    text = (
+        f'joint_states: joint "{name}" moved by {moved:.3g}, its velocity implies {implied:.3g}. Cure: check sign, '
+        "unit and delay of the velocity in its driver, or leave it out; or raise position_step_limit"
+    )
+    return Fault(Cause.STATE_IMPLAUSIBLE, text, name, velocity)
+
+
+def implausible(name: str, before: Array, state: Array, seconds: float) -> Fault:
+    """Return the fault of a position that changed too much, from the state ``before`` (2,) to ``state`` (2,)."""
+    text = (
+        f'joint_states: joint "{name}" moves from {before[0]:.6g} to {state[0]:.6g} in {seconds:.3g} s with a velocity '
+        f"of {state[1]:.6g}. Cure: check its encoder, check for a second publisher of joint_states, or raise "
+        "position_step_limit"
+    )
+    return Fault(Cause.STATE_IMPLAUSIBLE, text, name, float(state[0]))
+
+
+def stale(age: float, timeout: float, lags: bool, absent: str) -> Fault:
+    """Return the fault of a state of this ``age`` (s); ``lags``: by its stamp; ``absent``: reason or ""."""
+    reason = absent or "Cure: check their publisher, and the load of this process (realtime_priority)"
+    if lags:
+        reason = "Their stamps lag. Cure: check network and load, or set use_sim_time for a simulation"
+    text = f"joint_states are {age:.3f} s old, over state_timeout {timeout:g} s. {reason}"
+    return Fault(Cause.STATE_STALE, text, value=age)
+
+
+def late(seconds: float, timeout: float) -> Fault:
+    """Return the fault of states that were delivered late, whose stamps advanced by ``seconds`` at once."""
+    text = (
+        f"joint_states were delivered late: their stamps advanced by {seconds:.3f} s at once, over state_timeout "
+        f"{timeout:g} s. Cure: check the network and the load of the machines"
+    )
+    return Fault(Cause.STATE_STALE, text, value=seconds)
+
+
+def clock_jump(seconds: float) -> Fault:
+    """Return the fault of a time that jumped back by ``seconds``."""
+    return Fault(
+        Cause.CLOCK_JUMPED_BACK,
+        f"time jumped back by {seconds:.6g} s: the trajectory is dropped. Cure: after the reset of a simulation or for "
+        "a bag played in a loop, call ~/clear_fault or set fault_reset to auto; otherwise check for a second publisher "
+        "of joint_states",
+        value=seconds,
+    )
+
+
+def clock_jump_ahead(seconds: float) -> Fault:
+    """Return the fault of a time that jumped ahead of the steady clock by ``seconds``."""
+    return Fault(
+        Cause.CLOCK_JUMPED_AHEAD,
+        f"time jumped ahead by {seconds:.6g} s, over state_timeout: the trajectory is dropped. "
+        "Cure: check the source of the time; for a simulation much faster than real time set state_timeout to .inf",
+        value=seconds,
+    )
