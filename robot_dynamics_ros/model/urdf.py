@@ -348,16 +348,24 @@ def _warn_of_missing_values(root: Element, source: str) -> None:
 
 def _warn_of_missing_limits(joints: list[Joint], source: str) -> None:
     movable = [joint for joint in joints if joint.kind in MOVABLE]
-    unlimited = [j.name for j in movable if j.kind != "continuous" and not math.isfinite(j.upper - j.lower)]
-    weak = [j.name for j in movable if not (math.isfinite(j.effort) and math.isfinite(j.velocity))]
+    inner = [j for j in movable if j.kind != "continuous"]
+    lower = [j.name for j in inner if math.isinf(j.lower)]
+    upper = [j.name for j in inner if math.isinf(j.upper)]
+    both = [name for name in lower if name in upper]
     missing = [
         f"{', '.join(names)}: no {quantity} limit"
-        for names, quantity in ((unlimited, "position"), (weak, "effort or velocity"))
+        for names, quantity in (
+            (both, "position"),
+            ([name for name in lower if name not in both], "lower position"),
+            ([name for name in upper if name not in both], "upper position"),
+            ([j.name for j in movable if math.isinf(j.effort)], "effort"),
+            ([j.name for j in movable if math.isinf(j.velocity)], "velocity"),
+        )
         if names
     ]
     if missing:
         warnings.warn(
-            f"{source}: {'; '.join(missing)} (absent, 0 or infinite): none is applied. Cure: set it in <limit>",
+            f"{source}: {'; '.join(missing)} (absent or infinite; 0 for effort and velocity). Cure: set it in <limit>",
             RobotModelWarning,
             stacklevel=5,
         )

@@ -157,7 +157,11 @@ class UrdfDocument:
                 if self.version < since and (name in element.attrib or element.find(name) is not None):
                     newer.setdefault(f"{name} of version {since}", []).append(owner)
         for found, error, cure in (
-            (newer, f"ignored in version {self.version}", f'set version="{VERSIONS[-1]}" in <robot> if it is meant'),
+            (
+                newer,
+                f"ignored in version {self.version}",
+                f'set version="{VERSIONS[-1]}" in <robot> if it is meant, with either rpy or quat_xyzw',
+            ),
             (self._unknown, "unknown and ignored", "correct the name, or remove it"),
         ):
             if found:

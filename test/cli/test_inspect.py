@@ -83,7 +83,7 @@ def test_actuators_couplings_and_missing_data(capsys: pytest.CaptureFixture[str]
     assert "joint1 0.4 0.3 0.2" in text
     assert "rotors[0] link1 0.0001 0.25 50 p2" in text
     assert "coupling: joint2 moves at -1 p1 +1 p2" in text
-    for note in ("joint1, joint2: no effort or velocity limit", "gravity is zero", "joint2: no friction"):
+    for note in ("joint1, joint2: no effort limit", "gravity is zero", "joint2: no friction"):
         assert note in text.replace("\n", " ")
     # M22 is the rotor's alone, M12 its coupling to the turn of link 1: Tsai (9.157).
     assert "M11 = 0.1067\nM12 = M21 = 0.005\nM22 = 0.25\n" in text
@@ -166,7 +166,7 @@ def test_no_limit_and_no_mass_are_null(capsys: pytest.CaptureFixture[str], tmp_p
     assert (facts["range"]["lower"], facts["range"]["upper"]) == ([-math.pi, 0.0], [math.pi, 0.1])
     assert facts["pose"]["gravity_percent"] == [None, 0.0]
     assert facts["pose"]["condition"] is None and facts["range"]["condition"]["maximum"] is None
-    assert any(note["message"].startswith("turn: no effort or velocity limit") for note in facts["notes"])
+    assert any(note["message"].startswith("turn: no effort limit") for note in facts["notes"])
 
 
 def test_limits_of_urdf_1_2_are_listed_if_given(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
