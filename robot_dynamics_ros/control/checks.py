@@ -41,7 +41,7 @@ class MeasuredState(Check):
             "a position changes by more than twice the motion at its velocity plus `position_step_limit`; over 0.1 s "
             "it differs from the integral of its velocity by more than a fifth of that plus 35 %; or it is constant "
             "although its velocity implies that it moves, or its effort changed by more than twice its friction and a "
-            "tenth of its limit",
+            "fifth of its limit, while its desired position has moved on",
             "`position_step_limit: [0.05]`",
             "yes, if new values pass: a constant position has to change. One that stays at the new value is accepted "
             "after `state_timeout`",

@@ -30,7 +30,7 @@ CHANGE_TIME = 0.2
 
 _QUICK_STOP, _SLOW_STOP = 0.1, 0.5  # s: longest duration of a stop after a fault, and of a requested one
 _STOP_WAIT = 0.01  # s without a command, after which ``watch`` executes a requested stop
-_STUCK_SHARE = 0.1  # share of the effort limits, for unmodelled friction
+_STUCK_SHARE = 0.2  # share of the effort limits, for unmodelled friction
 _STOPPED_VELOCITY = 0.02  # rad/s or m/s
 
 
