@@ -379,7 +379,7 @@ def check_state(
         Last commanded effort and desired position (n,), NaN where the law follows none.
     driven
         True if the law is active: a position that has been constant for ``longest`` although its effort changed by its
-        bound is then not current, if the desired position differs by the step or, with all values constant, a fifth.
+        bound is then not current, if it is half the step off the desired position, or a fifth with all values constant.
     motion
         (7, n), updated: change of position and integral of velocity in the window; since the position last changed,
         the integral of velocity, the time (s) while driven, and the effort before it; 1 for a position that stands
@@ -439,7 +439,7 @@ def check_state(
             motion[3, j] += max(dt, 0.0)
             error = abs(desired[j] - new[0, j])
             must_move = abs(effort[j] - motion[4, j]) > bounds[2, j] and step < math.inf
-            if must_move and motion[3, j] > longest and (error > step or (unchanged and not error <= 0.2 * step)):
+            if must_move and motion[3, j] > longest and (error > 0.5 * step or (unchanged and not error <= 0.2 * step)):
                 motion[5, j] = 1.0
         if change != 0.0:
             motion[5, j] = 0.0
