@@ -102,13 +102,14 @@ class EffortLimiter:
         self._difference = self.effort - requested
         self._fade_time = self._left = seconds
 
-    def limit(self, requested: Array, dt: float) -> Array:
-        """Return the limited effort (n,) for a finite ``requested`` effort (n,), ``dt`` (s) after the last command.
+    def limit(self, requested: Array, dt: float, ramp_dt: float) -> Array:
+        """Return the limited effort (n,) for a finite ``requested`` effort (n,).
 
-        The rate limit applies to the change from the last effort, and not to the first effort.
+        ``dt`` and ``ramp_dt`` (s) are the time steps of rate limits and ramp since the last effort. The rate limit
+        applies to the change from the last effort, and not to the first effort.
         """
         if self._left > 0.0:
-            self._left = max(self._left - dt, 0.0)
+            self._left = max(self._left - ramp_dt, 0.0)
             requested = requested + self._left / self._fade_time * self._difference
         last = self.effort
         self.effort = np.empty(len(requested))
