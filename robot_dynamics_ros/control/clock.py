@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from robot_dynamics_ros.control.estimate import Estimate
 from robot_dynamics_ros.control.safety import Fault
 from robot_dynamics_ros.control.state_faults import clock_jump, clock_jump_ahead
 
@@ -93,8 +94,11 @@ class Instant(NamedTuple):
         Time (s) by the clock of the stamps and trajectories, and by the steady clock.
     dt
         Time step (s) of law and checks since the last cycle, by stamps where they are reliable; 0 without a new time.
+    ramp_dt
+        Time step (s) of ramps of the effort, at most 1.5 periods.
     limit_dt
-        Time step (s) of the rate limits since the last command, at most 1.5 periods.
+        Time step (s) of the rate limits: at most ``ramp_dt``, and no more than the steady time since the last command,
+        plus a period for the jitter of states that are not late.
     period
         Period (s) of the cycles before this one; 0 if unknown.
     rate
@@ -110,6 +114,7 @@ class Instant(NamedTuple):
     time: float
     steady: float
     dt: float
+    ramp_dt: float
     limit_dt: float
     period: float
     rate: float
@@ -141,16 +146,16 @@ class CycleClock:
         self._is_usual = False  # the period is a median of 20 steps
         self._was_unreliable = False
 
-    def advance(self, time: float, steady: float, stamp: float, timeout: float, unreliable: bool) -> Instant:
-        """Return the instant of a regular cycle at ``time`` (s) and ``steady`` (s), with a state of ``stamp`` (s).
+    def advance(self, time: float, steady: float, estimate: Estimate, timeout: float) -> Instant:
+        """Return the instant of a regular cycle at ``time`` (s) and ``steady`` (s), with ``estimate``.
 
         A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, and
-        if stamps are ``unreliable`` because they repeat, time steps are by the steady clock.
+        if stamps repeat, time steps are by the steady clock.
         """
         waited = max(steady - self._command, 0.0)
         dt = time - self.time if waited < math.inf else 0.0
         passed = steady - self._cycle
-        self.time, self._cycle, self._cycle_stamp = time, steady, stamp
+        self.time, self._cycle, self._cycle_stamp = time, steady, estimate.stamp
         jump = None
         if dt < 0.0:
             jump = clock_jump(-dt)
@@ -159,7 +164,7 @@ class CycleClock:
         if jump is not None:
             self.rate.restart()
         self.rate.cycle(time)
-        unreliable = unreliable or jump is not None
+        unreliable = estimate.stamp_repeats or jump is not None
         if unreliable:
             dt = waited
         elif self._was_unreliable:  # this step may contain time that was counted by the steady clock already
@@ -167,11 +172,13 @@ class CycleClock:
         self._was_unreliable = unreliable
         if self._estimates_period and dt > 0.0 and not unreliable:
             self._count_step(dt)
-        # Rate limits are for the drives: they use the time of arrival, plus a period for its jitter, and gaps do not
-        # entitle to larger steps. All else uses stamps, so that a replay gives the same commands.
+        # Rate limits are for the drives: states that were queued arrive together, which entitles to no larger change.
+        # All else uses stamps, so that a replay, whose states are not late, gives the same commands.
         period = self.period
-        limit_dt = self._limited(min(dt, waited + (period if period > 0.0 else waited)))
-        return Instant(time, steady, dt, limit_dt, period, self.rate.ratio, jump)
+        ramp_dt = self._limited(min(dt, waited + (period if period > 0.0 else waited)))
+        late = waited == 0.0 or (self._estimates_period and estimate.age >= period)
+        limit_dt = min(ramp_dt, waited) if late else ramp_dt
+        return Instant(time, steady, dt, ramp_dt, limit_dt, period, self.rate.ratio, jump)
 
     def stand_still(self, steady: float, stamp: float) -> Instant:
         """Return the instant of a cycle by the watchdog or the exit, at the time of the last regular cycle.
@@ -180,8 +187,8 @@ class CycleClock:
         """
         self._was_unreliable = True
         missed = self.missed(steady, stamp)
-        limit_dt = self._limited(self.since_command(steady))
-        return Instant(self.time, steady, 0.0, limit_dt, self.period, self.rate.ratio, missed=missed, regular=False)
+        dt = self._limited(self.since_command(steady))
+        return Instant(self.time, steady, 0.0, dt, dt, self.period, self.rate.ratio, missed=missed, regular=False)
 
     def _count_step(self, dt: float) -> None:
         self._steps.append(dt)
@@ -197,7 +204,7 @@ class CycleClock:
 
     def now(self, steady: float) -> Instant:
         """Return the instant of a query at ``steady`` (s), in which no time passes."""
-        return Instant(self.time, steady, 0.0, 0.0, self.period, self.rate.ratio)
+        return Instant(self.time, steady, 0.0, 0.0, 0.0, self.period, self.rate.ratio)
 
     def commanded(self, steady: float) -> None:
         """Record that a command was computed at ``steady`` (s)."""

@@ -124,8 +124,7 @@ class Controller:
             self.clock.time = time
             return None
         estimate = self.estimator.cycle(steady)
-        timeout = self.estimator.state_timeout
-        instant = self.clock.advance(time, steady, estimate.stamp, timeout, estimate.stamp_repeats)
+        instant = self.clock.advance(time, steady, estimate, self.estimator.state_timeout)
         if self._inertia is None:
             self._begin(estimate, time)
         return self._cycle(estimate, instant)
@@ -188,7 +187,8 @@ class Controller:
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
             effort = np.zeros(self.arm.model.n) if zero else self._gravity_effort(estimate)
-            command = Command(mode, self._desired, self._limiter.limit(effort, instant.limit_dt), ())
+            effort = self._limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
+            command = Command(mode, self._desired, effort, ())
         elif mode is Mode.ACTIVE:
             if self.plan.empty:
                 return None
@@ -255,7 +255,7 @@ class Controller:
         elif self._law_changed or model is not self._model:
             limiter.start(limiter.effort, requested, CHANGE_TIME)
         self._law_changed, self._model = False, model
-        return limiter.limit(requested, instant.limit_dt)
+        return limiter.limit(requested, instant.limit_dt, instant.ramp_dt)
 
     def _gravity_effort(self, estimate: Estimate) -> Array:
         """Return the gravity torque (n,) at the last known position; zeros if it is not finite."""

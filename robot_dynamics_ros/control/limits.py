@@ -25,10 +25,17 @@ def stopping_deceleration(rows: LimitRows, q: Array, qd: Array, deceleration: Ar
     That is qd^2 / (2 d) at the distance d from the soft position limit ahead, but at most for a stop within 0.02 s.
     """
     n = len(q)
-    lower, upper = rows.limits[SOFT_LOWER, :n], rows.limits[SOFT_UPPER, :n]
-    room = np.where(qd > 0.0, upper - q, q - lower)
+    room = np.where(qd > 0.0, rows.limits[SOFT_UPPER, :n] - q, q - rows.limits[SOFT_LOWER, :n])
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.where(room > 0.0, 0.5 * qd * qd / room, np.inf)
+        if rows.has_sums:
+            # The coordinates that move such a joint towards its limit share the distance; each stops in the same time.
+            motion, at = rows.factors * qd, rows.positions(q)[n:]
+            ahead = [(motion, rows.limits[SOFT_UPPER, n:] - at), (-motion, at - rows.limits[SOFT_LOWER, n:])]
+            for towards, distance in ahead:
+                rate = np.maximum(towards, 0.0)
+                share = 0.5 * rate.sum(axis=1) / np.maximum(distance, 0.0)  # 1 / time of the stop
+                needed = np.maximum(needed, np.where(rate > 0.0, np.abs(qd) * share[:, None], 0.0).max(axis=0))
     decelerations: Array = np.maximum(deceleration, np.minimum(needed, np.abs(qd) / _SHORTEST_STOP))
     return decelerations
 
@@ -102,13 +109,14 @@ class EffortLimiter:
         self._difference = self.effort - requested
         self._fade_time = self._left = seconds
 
-    def limit(self, requested: Array, dt: float) -> Array:
-        """Return the limited effort (n,) for a finite ``requested`` effort (n,), ``dt`` (s) after the last command.
+    def limit(self, requested: Array, dt: float, ramp_dt: float) -> Array:
+        """Return the limited effort (n,) for a finite ``requested`` effort (n,).
 
-        The rate limit applies to the change from the last effort, and not to the first effort.
+        ``dt`` and ``ramp_dt`` (s) are the time steps of rate limits and ramp since the last effort. The rate limit
+        applies to the change from the last effort, and not to the first effort.
         """
         if self._left > 0.0:
-            self._left = max(self._left - dt, 0.0)
+            self._left = max(self._left - ramp_dt, 0.0)
             requested = requested + self._left / self._fade_time * self._difference
         last = self.effort
         self.effort = np.empty(len(requested))

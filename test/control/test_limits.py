@@ -44,12 +44,12 @@ def limiter(rates: Any) -> EffortLimiter:
 def test_effort_is_clamped_on_both_sides_and_the_joints_are_named() -> None:
     cut = limiter([1000.0, 1000.0])
     assert not cut.clamped and not cut.slowed
-    np.testing.assert_array_equal(cut.limit(np.array([9.0, -5.0]), 0.1), [9.0, -5.0])
+    np.testing.assert_array_equal(cut.limit(np.array([9.0, -5.0]), 0.1, 0.1), [9.0, -5.0])
     assert not cut.clamped and not cut.slowed and cut.over(NAMES, np.array([9.0, -5.0])) == ()
-    np.testing.assert_array_equal(cut.limit(np.array([11.0, -50.0]), 0.1), [10.0, -5.0])
+    np.testing.assert_array_equal(cut.limit(np.array([11.0, -50.0]), 0.1, 0.1), [10.0, -5.0])
     assert cut.clamped and not cut.slowed
     assert cut.over(NAMES, np.array([9.0, -50.0])) == ("b",)
-    cut.limit(np.array([-50.0, 0.0]), 0.001)
+    cut.limit(np.array([-50.0, 0.0]), 0.001, 0.001)
     assert cut.clamped and cut.slowed
     np.testing.assert_array_equal(cut.zero(), [0.0, 0.0])
     assert not cut.clamped and not cut.slowed
@@ -57,9 +57,9 @@ def test_effort_is_clamped_on_both_sides_and_the_joints_are_named() -> None:
 
 def test_a_lowered_limit_applies_at_once() -> None:
     slow = limiter([1.0, 1.0])
-    slow.limit(np.array([6.0, -4.0]), 5.0)
+    slow.limit(np.array([6.0, -4.0]), 5.0, 5.0)
     slow.set(np.array([2.0, 1.0]), np.array([1.0, 1.0]))
-    np.testing.assert_array_equal(slow.limit(np.array([6.0, -4.0]), 0.001), [2.0, -1.0])
+    np.testing.assert_array_equal(slow.limit(np.array([6.0, -4.0]), 0.001, 0.001), [2.0, -1.0])
 
 
 sane = st.floats(-1e6, 1e6)
@@ -76,7 +76,7 @@ def test_no_limit_is_ever_exceeded(history: Any, limits: Any, rates: Any, ramp_t
     last = np.zeros(2)
     each.start(last, np.ones(2), ramp_time)
     for requested, dt in history:
-        effort = each.limit(requested, dt)
+        effort = each.limit(requested, dt, dt)
         assert np.isfinite(effort).all() and (np.abs(effort) <= limits).all()
         bounded = np.isfinite(rates)
         assert (np.abs(effort - last)[bounded] <= rates[bounded] * dt + 1e-9).all()

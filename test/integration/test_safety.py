@@ -1,6 +1,7 @@
 """Faults: invalid states from drivers, the commands after a check fails, and the recovery."""
 
 import math
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +105,20 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     assert near(answer.effort, following(there, speed, held_at))
     graph.wait(lambda: robot.changes[-1].change == ("fault", "active"), "that in /diagnostics")
     assert (robot.changes[-1].level, robot.changes[-1].number("faults")) == (OK, 1)
+
+
+def test_a_torque_is_removed_at_its_rate_without_states(robot: Robot) -> None:
+    """The watchdog then runs at the interval of the states, 5 ms, instead of 20 ms."""
+    robot.begin(Q, {"torque_rate_limit": [20.0], "on_fault": "zero", "state_timeout": 0.5})
+    for _ in range(30):
+        robot.exchange(Q, dt=0.005)
+    before, count = len(robot.efforts), 40
+    robot.graph.wait(lambda: len(robot.efforts) > before + 2, "commands without states")
+    begun = time.monotonic()
+    robot.graph.wait(lambda: len(robot.efforts) > before + 2 + count, "further ones")
+    assert (time.monotonic() - begun) / count < 0.012
+    steps = np.abs(np.diff([message.data for message in robot.efforts[before - 1 :]], axis=0))
+    assert 0.0 < steps.max() <= 1.5 * 20.0 * 0.005 + 1e-9
 
 
 def test_an_emergency_stop(robot: Robot) -> None:
