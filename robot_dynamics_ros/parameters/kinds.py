@@ -301,14 +301,25 @@ class TopicNames(Names):
         return "a list of full names of topics, such as /cell/emergency_stop"
 
 
-def setting(kind: Callable[..., Parameter[Any]], *arguments: Any, when: When = "run", **options: Any) -> Any:
-    """Return a dataclass field with the default of a parameter, and with its declaration in ``metadata["parameter"]``.
+def setting(
+    kind: Callable[..., Parameter[Any]],
+    default: Any,
+    description: str,
+    *arguments: Any,
+    name: str = "",
+    when: When = "run",
+    **options: Any,
+) -> Any:
+    """Return a dataclass field for a parameter; ``metadata["declare"]`` returns the parameter for the field's name.
 
-    ``kind`` is the class of the parameter; ``arguments``, ``when`` and ``options`` are passed to it.
+    ``kind`` is the class of the parameter. The other arguments are passed to it, ``name`` only if it differs from the
+    field's name. A list as the ``default`` is a tuple in the dataclass.
     """
-    parameter = kind(*arguments, when=when, **options)
-    default = tuple(parameter.default) if isinstance(parameter.default, list) else parameter.default
-    return field(default=default, metadata={"parameter": parameter})
+
+    def declare(field_name: str) -> Parameter[Any]:
+        return kind(name or field_name, default, description, *arguments, when=when, **options)
+
+    return field(default=tuple(default) if isinstance(default, list) else default, metadata={"declare": declare})
 
 
 flag, number, numbers, text = (partial(setting, kind) for kind in (Flag, Number, Numbers, Text))

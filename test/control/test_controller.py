@@ -12,9 +12,8 @@ from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
-from robot_dynamics_ros.control.settings import SafetySettings
+from robot_dynamics_ros.control.settings import SafetySettings, TrajectoryRules
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
-from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.comparing import assert_close

@@ -11,59 +11,19 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.control.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_times, joint_columns
 from robot_dynamics_ros.control.trajectory.time_scaling import TimeScaling, checked_speed, stop
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.parameters.kinds import NOT_NEGATIVE_OR_INFINITE, flag, numbers, text
 
 Mask = NDArray[np.bool_]
 
 _MOST_WAITING = 100  # trajectories with a start in the future; bounds the memory
 _SLOWEST = 0.1  # smallest speed factor by which measured velocities are divided
 _STANDSTILL = 1e-6  # speed factor up to which the arm counts as stopped
-
-
-@dataclass(frozen=True)
-class TrajectoryRules:
-    """Parameters for accepting and interpolating trajectories, named as in joint_trajectory_controller."""
-
-    allow_partial_joints_goal: bool = flag(
-        "allow_partial_joints_goal",
-        False,
-        "Accept trajectories without all joints; the other joints hold their positions",
-    )
-    interpolate_from_desired_state: bool = flag(
-        "interpolate_from_desired_state",
-        True,
-        "Start a new trajectory from the desired state of the previous one; false: from the measured state",
-    )
-    positions_upsampling: bool = flag(
-        "positions_upsampling.enable",
-        True,
-        "Interpolate points that only have positions by a cubic spline (C2); false: linearly",
-    )
-    allow_nonzero_velocity_at_trajectory_end: bool = flag(
-        "allow_nonzero_velocity_at_trajectory_end",
-        False,
-        "Accept trajectories with a nonzero velocity at the last point",
-    )
-    trajectory_limits: str = text(
-        "trajectory_limits",
-        "refuse",
-        "Reaction to trajectories beyond the limits of position, velocity, acceleration or jerk: refuse, clamp (move "
-        "points to the limits of position and velocity) or off (no check)",
-        choices=("refuse", "clamp", "off"),
-    )
-    set_point_step_limit: Sequence[float] = numbers(
-        "set_point_step_limit",
-        [0.2],
-        "Largest step (rad or m) from the desired position to a streamed set point or to a first point at time 0; "
-        ".inf: not checked",
-        NOT_NEGATIVE_OR_INFINITE,
-    )
 
 
 @dataclass(slots=True)

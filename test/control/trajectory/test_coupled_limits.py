@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
+from robot_dynamics_ros.control.settings import ControllerSettings, TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.tuning import Tuning

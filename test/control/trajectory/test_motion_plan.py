@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.plan import MotionPlan, TrajectoryRules
+from robot_dynamics_ros.control.settings import TrajectoryRules
+from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
+from robot_dynamics_ros.control.settings import ControllerSettings, TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.tuning import Tuning

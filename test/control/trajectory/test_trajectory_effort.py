@@ -8,9 +8,8 @@ import pytest
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import make_controller
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, TrajectoryRules
 from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
-from robot_dynamics_ros.control.trajectory.plan import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import TrajectoryError
