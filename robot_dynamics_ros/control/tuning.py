@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -95,13 +96,11 @@ class Tuning:
             self.hold_margin = per_joint("hold_effort_margin", safety.hold_effort_margin, names, most=np.inf)
         self.velocity_margin = per_joint("velocity_limit_margin", safety.velocity_limit_margin, names, most=np.inf)
         off = rules.trajectory_limits == "off"
-        limits, margins = model.limit_rows, (self.position_margin, self.velocity_margin)
-        free, fast = (off | np.isinf(limits.largest(margin)) for margin in margins)
+        rows, limits = model.limit_rows, model.limit_rows.limits.copy()
+        free, fast = (off | np.isinf(rows.largest(margin)) for margin in (self.position_margin, self.velocity_margin))
+        limits[SOFT_LOWER, free], limits[SOFT_UPPER, free], limits[VELOCITY, fast] = -np.inf, np.inf, np.inf
         self.trajectory_limits = JointLimits(
-            limits,
-            np.where(free, -np.inf, limits.limits[SOFT_LOWER]),
-            np.where(free, np.inf, limits.limits[SOFT_UPPER]),
-            np.where(fast, np.inf, limits.limits[VELOCITY]),
+            replace(rows, limits=limits),
             per_joint("set_point_step_limit", rules.set_point_step_limit, names, most=np.inf),
             model.continuous,
             rules.trajectory_limits == "clamp",

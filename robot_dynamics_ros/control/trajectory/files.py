@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns
+from robot_dynamics_ros.control.trajectory.points import FIELDS, TrajectoryPoints, checked_points, joint_columns
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.model import RobotModel
@@ -18,8 +18,7 @@ from robot_dynamics_ros.parameters.kinds import is_number
 from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
 
 _MOST_ADDED = 1000  # bounds the computation of a node besides its cycles
-_FIELDS = ("positions", "velocities", "accelerations", "effort")
-_MESSAGE, _POINT, _TIME = ("header", "joint_names", "points"), (*_FIELDS, "time_from_start"), ("sec", "nanosec")
+_MESSAGE, _POINT, _TIME = ("header", "joint_names", "points"), (*FIELDS, "time_from_start"), ("sec", "nanosec")
 _LONGEST, _SECOND = 2**31, 10**9  # bounds of sec and nanosec in ROS
 _SIMILAR = 0.4  # difflib's similarity ratio, of keys with the same first letter
 
@@ -60,14 +59,14 @@ def _trajectory(message: Any) -> TrajectoryPoints:
     names = message["joint_names"]
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise TrajectoryError(f"joint_names is {names!r}. Cure: list each joint once")
-    rows: dict[str, list[list[float]]] = {field: [] for field in _FIELDS}
+    rows: dict[str, list[list[float]]] = {field: [] for field in FIELDS}
     times = []
     for i, point in enumerate(message["points"]):
         if not isinstance(point, dict):
             raise TrajectoryError(f"point {i} is {point!r}. Cure: give positions and time_from_start")
         _check_keys(point, _POINT, f"point {i}")
         times.append(_seconds(i, point.get("time_from_start")))
-        for field in _FIELDS:
+        for field in FIELDS:
             rows[field].append(_numbers(i, field, point.get(field)))
         if not rows["positions"][-1]:
             raise TrajectoryError(f"point {i} has no positions. Cure: give one for each joint")

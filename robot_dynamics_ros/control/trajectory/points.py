@@ -12,6 +12,8 @@ import numpy as np
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
+FIELDS = ("positions", "velocities", "accelerations", "effort")
+"""Names of the fields of a point in messages, and attributes of `TrajectoryPoints`."""
 LARGEST = 1e9
 """Plausibility bound (rad or m, and per s): larger magnitudes are rejected; squares of others cannot overflow."""
 
@@ -55,22 +57,18 @@ class TrajectoryPoints:
         """
         names = tuple(joint_names)
         tables: list[Array | None] = []
-        for field, rows in (
-            ("positions", positions),
-            ("velocities", velocities),
-            ("accelerations", accelerations),
-            ("effort", effort),
-        ):
-            absent = all(len(row) == 0 for row in rows)
+        for field, rows in zip(FIELDS, (positions, velocities, accelerations, effort), strict=True):
+            if not any(len(row) for row in rows):
+                tables.append(None)
+                continue
             for i, row in enumerate(rows):
-                if not absent and len(row) != len(names):
+                if len(row) != len(names):
                     raise TrajectoryError(
                         f"point {i} has {len(row)} {field} for {len(names)} joint names. Cure: "
                         f"give one value for each joint in every point, or omit {field} in all points"
                     )
             numbers = chain.from_iterable(rows)  # much faster than np.array on array.array rows
-            table = np.fromiter(numbers, np.float64).reshape(-1, max(1, len(names)))
-            tables.append(None if absent else table)
+            tables.append(np.fromiter(numbers, np.float64).reshape(-1, len(names)))
         q = tables[0] if tables[0] is not None else np.empty((0, len(names)))
         return cls(names, np.array(times, dtype=np.float64), q, *tables[1:])
 
@@ -128,11 +126,13 @@ def checked_times(values: Any) -> Array:
     return times
 
 
-def _checked_field(
-    field: str, values: Any, shape: tuple[int, int], names: Sequence[str], most: float = np.finfo(np.float64).max
-) -> Array:
-    """Return a field as an array of ``shape`` (m, k); TrajectoryError unless it is finite and at most `most`."""
-    array = _array(f"the {field}", values)
+def _checked_field(points: TrajectoryPoints, field: str) -> Array:
+    """Return a field as an array (m, k), zeros if it is absent; TrajectoryError unless shape and numbers are valid."""
+    names, values = points.joint_names, getattr(points, field)
+    shape, is_position = (len(points.times), len(names)), field == "positions"
+    if values is None and not is_position:
+        return np.zeros(shape)
+    array, most = _array(f"the {field}", values), LARGEST if is_position else np.finfo(np.float64).max
     if array.shape != shape:
         raise TrajectoryError(
             f"{field} have shape {array.shape}, but {shape[0]} points of {shape[1]} joints need {shape}. "
@@ -154,21 +154,13 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
     ``allow_nonzero_velocity_at_end``, a nonzero final velocity.
     """
     times = checked_times(points.times)
-    names = points.joint_names
-    shape = (len(times), len(names))
     if points.velocities is None and points.accelerations is not None:
         raise TrajectoryError("the points have accelerations without velocities. Cure: give velocities too")
-    tables = [_checked_field("positions", points.positions, shape, names, LARGEST)]
-    for field, values in (
-        ("velocities", points.velocities),
-        ("accelerations", points.accelerations),
-        ("effort", points.effort),
-    ):
-        tables.append(np.zeros(shape) if values is None else _checked_field(field, values, shape, names))
+    tables = [_checked_field(points, field) for field in FIELDS]
     end = tables[1][-1]
     for i in [] if allow_nonzero_velocity_at_end else np.flatnonzero(np.abs(end) > _REST).tolist():
         raise TrajectoryError(
-            f"the last point's velocity of joint '{names[i]}' is {end[i]:.6g}, not zero. Cure: end at rest "
+            f"the last point's velocity of joint '{points.joint_names[i]}' is {end[i]:.6g}, not zero. Cure: end at rest "
             "or allow it (allow_nonzero_velocity_at_trajectory_end)"
         )
     return times, tables

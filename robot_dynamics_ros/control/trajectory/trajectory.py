@@ -148,7 +148,7 @@ class Trajectory:
             limits.check_joints(columns)
             first = passed if late else max(0, passed - 1)
             at_once = passed > 0 and not late and state_at - times[-1] <= _NANOSECOND
-            shift = limits.fit(knots, state[0], first, at_once, joint_names)
+            shift = limits.fit(knots, state[0], first, at_once)
         if passed == 0:
             knots = start.then(knots)
         degree = 3 if points.accelerations is None else 5
@@ -168,8 +168,6 @@ class Trajectory:
             raise TrajectoryError("the points are too close in time for their values. Cure: space them further apart")
         if limits is not None:
             limits.check(knots, degree, state)
-            if limits.rates is not None:
-                limits.rates.check(knots, degree, state[2], joint_names)
         holds = np.zeros((2, len(_STATE), len(joint_names)))
         holds[0, 0], holds[1] = state[0], np.stack([x[-1] for x in knots[1:]])
         if len(knots.times) > 1:

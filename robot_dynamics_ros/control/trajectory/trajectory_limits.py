@@ -24,7 +24,8 @@ _REST = 1e-6  # rad/s or m/s
 _STEP_TOLERANCE = 1e-9  # rad or m
 # Factors of acceleration and jerk between the points: interpolation of a planner's motion that switches between its
 # limits there reaches 1.8 times the limit of acceleration, and 2.2 times that of jerk.
-_BETWEEN = {2: 2.0, 3: 2.5}
+_ACCELERATION_BETWEEN, _JERK_BETWEEN = 2.0, 2.5
+_QUANTITIES = ("position", "velocity", "acceleration", "jerk")
 
 
 class JointLimits(NamedTuple):
@@ -33,11 +34,7 @@ class JointLimits(NamedTuple):
     Attributes
     ----------
     rows
-        Joints that have limits: K rows, the n joints and then joints that depend on several of them.
-    lower, upper
-        Position limits (K,), rad or m.
-    velocity
-        Velocity limits (K,), rad/s or m/s.
+        Soft position limits and velocity limits: K rows, the n joints and then joints that depend on several of them.
     step
         Largest distance (n,), rad or m, from the start state to a first point that applies at once.
     continuous
@@ -49,9 +46,6 @@ class JointLimits(NamedTuple):
     """
 
     rows: LimitRows
-    lower: Array
-    upper: Array
-    velocity: Array
     step: Array
     continuous: NDArray[np.bool_]
     clamp: bool = False
@@ -62,35 +56,29 @@ class JointLimits(NamedTuple):
 
         Its motion would also depend on the trajectories of the others.
         """
-        n = len(self.step)
-        for row, name, *limits in zip(
-            self.rows.factors != 0.0,
-            self.rows.names[n:],
-            self.lower[n:],
-            self.upper[n:],
-            self.velocity[n:],
-            strict=True,
-        ):
-            if np.isfinite(limits).any() and row[columns].any() and row[columns].sum() < row.sum():
-                together = ", ".join(self.rows.names[j] for j in np.flatnonzero(row))
-                raise JointNamesError(
-                    f"joint '{name}' has limits and depends on {together}, of which some are missing from the "
-                    "trajectory. Cure: name all of them"
-                )
+        names, n, moves = self.rows.names, len(self.step), self.rows.factors != 0.0
+        limited = np.isfinite(self.rows.limits[SOFT_LOWER:, n:]).any(axis=0)
+        given = moves[:, columns].sum(axis=1)
+        for k in np.flatnonzero(limited & (given > 0) & (given < moves.sum(axis=1))).tolist():
+            together = ", ".join(names[j] for j in np.flatnonzero(moves[k]))
+            raise JointNamesError(
+                f"joint '{names[n + k]}' has limits and depends on {together}, of which some are missing from the "
+                "trajectory. Cure: name all of them"
+            )
 
-    def fit(self, knots: Knots, start: Array, first: int, at_once: bool, names: Sequence[str]) -> Array:
+    def fit(self, knots: Knots, start: Array, first: int, at_once: bool) -> Array:
         """Shift continuous joints of ``knots`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
 
         With `clamp`, points beyond the limits are moved to them. `first` is the index of the first knot that is not
-        over. `at_once` is True if it applies at once: then TrajectoryError is raised, naming a joint of ``names`` (n),
-        if its distance from the start exceeds `step`.
+        over. `at_once` is True if it applies at once: then TrajectoryError is raised, naming the joint, if its distance
+        from the start exceeds `step`.
         """
         q, qd, qdd = knots[1:4]
         turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
         if turns.any():
             q += turns
         if self.clamp:
-            lower, upper, velocity = (x[: len(start)] for x in (self.lower, self.upper, self.velocity))
+            lower, upper, velocity = self.rows.limits[SOFT_LOWER:, : len(start)]
             inside = np.clip(q, np.minimum(lower, start), np.maximum(upper, start))
             for x in (qd, qdd):
                 x[inside != q] = 0.0
@@ -99,36 +87,32 @@ class JointLimits(NamedTuple):
         step = q[first] - start
         for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _STEP_TOLERANCE)).tolist():
             raise TrajectoryError(
-                f"joint '{names[i]}' would have to step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
+                f"joint '{self.rows.names[i]}' would have to step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
                 "Cure: start at the arm's position, give the first point a later time, or raise set_point_step_limit"
             )
         return turns
 
     def check(self, knots: Knots, degree: int, start: Sequence[Array]) -> None:
-        """Raise TrajectoryError for a motion beyond the limits, widened to position and velocity (n,) of ``start``.
+        """Raise TrajectoryError for a motion beyond the limits, widened to the motion at the ``start``.
 
-        The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3 or 5. That of a row is linear in it.
+        That is position, velocity and acceleration, each (n,). The motion interpolates ``knots`` by polynomials of
+        ``degree`` 1, 3 or 5. That of a row is linear in it.
         """
-        rows = self.rows
-        knots = knots._replace(q=rows.positions(knots.q), qd=rows.rates(knots.qd), qdd=rows.rates(knots.qdd))
-        for order, lower, upper, tolerance, begin in (
-            (0, self.lower, self.upper, np.array(_TOLERANCE), rows.positions(start[0])),
-            (1, -self.velocity, self.velocity, _EXCESS * self.velocity, rows.rates(start[1])),
+        rows, (lower, upper, velocity) = self.rows, self.rows.limits[SOFT_LOWER:]
+        of_rows = knots._replace(q=rows.positions(knots.q), qd=rows.rates(knots.qd), qdd=rows.rates(knots.qdd))
+        for order, least, most, tolerance, begin in (
+            (0, lower, upper, np.array(_TOLERANCE), rows.positions(start[0])),
+            (1, -velocity, velocity, _EXCESS * velocity, rows.rates(start[1])),
         ):
-            low, high = np.minimum(lower - tolerance, begin), np.maximum(upper + tolerance, begin)
-            first = excess(knots, degree, order, low, high)
+            low, high = np.minimum(least - tolerance, begin), np.maximum(most + tolerance, begin)
+            first = excess(of_rows, degree, order, low, high)
             if first is not None:
                 time, j, value = first
-                quantity, cure = (
-                    ("velocity", "allow it more time") if order else ("position", "keep it within the limit")
-                )
                 above = bool(value > high[j])
                 note = rows.owner_note(VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j)
-                raise TrajectoryError(
-                    f"joint '{rows.names[j]}' reaches the {quantity} {value:.6g} in the segment from {time:.6g} s on, "
-                    f"beyond its limit {(upper if above else lower)[j]:.6g}{note}. "
-                    f"Cure: {cure}, or see trajectory_limits"
-                )
+                raise _beyond(rows.names[j], order, value, time, (most if above else least)[j], note)
+        if self.rates is not None:
+            self.rates.check(knots, degree, start[2], rows.names)
 
 
 class RateLimits(NamedTuple):
@@ -167,19 +151,20 @@ class RateLimits(NamedTuple):
         beyond = np.abs(knots.qdd) > np.maximum((1.0 + _EXCESS) * limit, np.abs(start))
         if beyond.any():
             k, j = np.argwhere(beyond)[0].tolist()
-            raise _error(names[j], 2, float(knots.qdd[k, j]), float(knots.times[k]), float(limit[k, j]))
-        for order, most in ((2, either), (3, self.jerk)):
-            high = _BETWEEN[order] * most
-            if order == 2:
-                high = np.maximum(high, np.abs(start))
+            raise _beyond(names[j], 2, knots.qdd[k, j], knots.times[k], limit[k, j])
+        for order, most, high in (
+            (2, either, np.maximum(_ACCELERATION_BETWEEN * either, np.abs(start))),
+            (3, self.jerk, _JERK_BETWEEN * self.jerk),
+        ):
             first = excess(knots, degree, order, -high, high)
             if first is not None:
                 time, j, value = first
-                raise _error(names[j], order, value, time, float(most[j]))
+                raise _beyond(names[j], order, value, time, most[j])
 
 
-def _error(name: str, order: int, value: float, time: float, limit: float) -> TrajectoryError:
+def _beyond(name: str, order: int, value: float, time: float, limit: float, note: str = "") -> TrajectoryError:
+    cure = "allow it more time" if order else "keep it within the limit"
     return TrajectoryError(
-        f"joint '{name}' reaches the {'acceleration' if order == 2 else 'jerk'} {value:.6g} in the segment from "
-        f"{time:.6g} s on, beyond its limit {limit:.6g}. Cure: allow it more time, or see trajectory_limits"
+        f"joint '{name}' reaches the {_QUANTITIES[order]} {value:.6g} in the segment from {time:.6g} s on, "
+        f"beyond its limit {limit:.6g}{note}. Cure: {cure}, or see trajectory_limits"
     )
