@@ -18,21 +18,14 @@ warning that names the joint with the largest residual. Positions q are in rad o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.control.controlled_arm import check_holds
-from robot_dynamics_ros.control.interface import WARN, Note, Sample
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-if TYPE_CHECKING:
-    from robot_dynamics_ros.control.controller import Controller
 
 TOLERANCE = 0.12
 """Typical relative error of the gravity model."""
@@ -45,9 +38,7 @@ MARGIN = 2.5
 ZERO = 0.1
 """Share of the largest gravity torque below which efforts count as zero: brakes, or reports without gravity."""
 
-_AT_REST = 0.01  # rad/s or m/s
 _LEVER = 0.2  # m
-_LEAST_SPAN = 50_000_000  # ns, so that the steps of an encoder are small per time
 _CAUSES_AND_CURES = {
     "sign": ("wrong sign of the measured effort", "change the sign in the driver, or the axes in the URDF"),
     "order": (
@@ -64,54 +55,6 @@ _CAUSES_AND_CURES = {
         "check the masses in the URDF, the gravity vector and the unit of the efforts",
     ),
 }
-
-
-def check_start(controller: Controller, samples: Sequence[Sample], compare_effort: bool) -> list[Note]:
-    """Check the last state of ``samples`` (one or more) before the start of a ``controller``; return warnings.
-
-    The controller then starts at the measured effort if that holds the arm. Raises RobotDynamicsError if a joint moves
-    faster than ``activation_max_velocity``, if the gains are unstable at the controller's period, if an effort limit is
-    below the gravity torque and, with ``compare_effort``, as ``check_activation``.
-    """
-    robot, settings, sample = controller.arm.robot, controller.settings, samples[-1]
-    speed, limit = np.abs(_velocity(samples)), settings.safety.activation_max_velocity
-    if speed.max() > limit:
-        j = int(np.argmax(speed))
-        raise RobotDynamicsError(
-            f'joint "{robot.joint_names[j]}" moves at {speed[j]:.3g}, over activation_max_velocity {limit:g}. '
-            "Cure: stop the arm by its brakes or its present controller, then activate"
-        )
-    controller.tuning.check_sampling(controller.clock.period, robot.mass_matrix(sample.q).diagonal())
-    check_holds(controller.arm.model, sample.q, controller.tuning.effort_limits)
-    if not compare_effort:
-        return []
-    if speed.max() > _AT_REST:
-        return [Note(WARN, "activation_check: skipped, because the arm moves")]
-    warnings = check_activation(robot, sample.q, sample.effort)
-    if not settings.robot_compensates_gravity:
-        controller.start_effort, reason = holding_effort(
-            robot, sample.q, sample.effort, controller.tuning.effort_limits
-        )
-        warnings += reason
-    return [Note(WARN, warning) for warning in warnings]
-
-
-def velocity_known(samples: Sequence[Sample]) -> bool:
-    """True if the velocity is measured, or if the samples last long enough to differentiate their positions."""
-    qd = samples[-1].qd
-    measured = qd is not None and bool(np.isfinite(qd).all())
-    return measured or samples[-1].stamp - samples[0].stamp >= _LEAST_SPAN
-
-
-def _velocity(samples: Sequence[Sample]) -> Array:
-    """Return the velocity (n,) of the last sample; where it is not measured, the mean one since the first sample."""
-    first, last = samples[0], samples[-1]
-    qd = np.full_like(last.q, np.nan) if last.qd is None else last.qd
-    seconds = (last.stamp - first.stamp) * 1e-9
-    step = last.q - first.q
-    mean = (step - math.tau * np.rint(step / math.tau)) / seconds if seconds > 0.0 else np.zeros_like(step)
-    velocity: Array = np.where(np.isfinite(qd), qd, mean)
-    return velocity
 
 
 def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:

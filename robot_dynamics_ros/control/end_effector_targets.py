@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.control.poses import TaskMotion, rotation_matrix
+from robot_dynamics_ros.control.poses import TaskMotion, pose_of, rotation_matrix
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -72,6 +72,14 @@ class EndEffectorState(NamedTuple):
     smallest_singular_value: float
     damped: bool
 
+    def singularity(self) -> str:
+        """Return the text of a warning that motion is damped."""
+        return (
+            "the end effector is near a singularity, and does not follow in the singular direction: smallest singular "
+            f"value {self.smallest_singular_value:.3g}. Cure: keep targets within reach, or remove components from "
+            "task_space.components"
+        )
+
 
 class EndEffectorTargets:
     """Desired motion of the end effector, from target messages.
@@ -106,6 +114,23 @@ class EndEffectorTargets:
     def empty(self) -> bool:
         """True if there is no target at all: none in effect and none waiting for its begin; a pose to hold is none."""
         return not self._waiting and (self._current is None or self._current.stamp is None)
+
+    def receive(self, target: EndEffectorTarget, root: str, begin: float, now: float) -> bool:
+        """Add the ``target`` of a message, for the time ``begin`` (s); return True if it is the first pose.
+
+        ``root`` is the name of the root link, ``now`` the time (s). Raises RobotDynamicsError for another frame, and as
+        ``follow`` and ``feed_forward`` do.
+        """
+        if target.frame not in ("", root):
+            raise RobotDynamicsError(
+                f'frame_id "{target.frame}" is not the root link. Cure: transform the target to "{root}" with tf2'
+            )
+        if target.quantity != "pose":
+            self.feed_forward(target.quantity, target.numbers, target.stamp, now)
+            return False
+        first, pose = self.empty, pose_of(target.numbers[:3], target.numbers[3:])
+        self.follow(pose, target.stamp, begin, now)
+        return first
 
     def hold(self, pose: Array) -> None:
         """Set a pose (4, 4) to hold until a target begins; it ends the target in effect."""

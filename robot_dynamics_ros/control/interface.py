@@ -14,6 +14,8 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.kernels.types import Array
 
+_OVERTAKEN = 100_000_000  # ns, largest decrease of stamps that is no jump of the clock
+
 
 class Sample(NamedTuple):
     """Measured joint state.
@@ -30,6 +32,16 @@ class Sample(NamedTuple):
     q: Array
     qd: Array | None
     effort: Array | None
+
+    def is_no_news(self, last: Sample | None) -> bool:
+        """True for a state that was received before, or that was overtaken by the ``last`` one; its age grows then."""
+        if last is None or self.stamp == 0:
+            return False
+        if self.stamp != last.stamp or not np.array_equal(self.q, last.q):
+            return 0 < last.stamp - self.stamp <= _OVERTAKEN
+        if self.qd is None or last.qd is None:
+            return self.qd is last.qd
+        return np.array_equal(self.qd, last.qd, equal_nan=True)
 
 
 class UnusableSample(NamedTuple):
@@ -149,12 +161,3 @@ class Output(NamedTuple):
     transitions: tuple[Transition, ...] = ()
     notes: tuple[Note, ...] = ()
     followed: Followed | None = None
-
-
-def same_state(sample: Sample, last: Sample) -> bool:
-    """True if both samples have the same nonzero stamp and the same state."""
-    if sample.stamp != last.stamp or sample.stamp == 0 or not np.array_equal(sample.q, last.q):
-        return False
-    if sample.qd is None or last.qd is None:
-        return sample.qd is last.qd
-    return np.array_equal(sample.qd, last.qd, equal_nan=True)

@@ -8,30 +8,15 @@ the call by this clock and by a steady one that never stops or jumps.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Sequence
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.activation_check import check_start, velocity_known
 from robot_dynamics_ros.control.clock import StampClock
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.end_effector_targets import EndEffectorTarget
-from robot_dynamics_ros.control.interface import (
-    ERROR,
-    OK,
-    WARN,
-    Followed,
-    Note,
-    Now,
-    Output,
-    Sample,
-    UnusableSample,
-    same_state,
-)
-from robot_dynamics_ros.control.poses import pose_of
+from robot_dynamics_ros.control.first_states import FirstStates
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Now, Output, Sample, UnusableSample
 from robot_dynamics_ros.control.safety import Mode, Safety
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
@@ -46,12 +31,6 @@ WATCH_PERIOD = 0.02
 
 _UNSTAMPED = "joint_states: no header.stamp, so that delays cannot be detected. Cure: set it in the driver"
 _INACTIVE = "the node is not active. Cure: activate it"
-_SINGULARITY = (
-    "the end effector is near a singularity, and does not follow in the singular direction: smallest singular value "
-    "{:.3g}. Cure: keep targets within reach, or remove components from task_space.components"
-)
-_OVERTAKEN = 100_000_000  # ns, largest decrease of stamps that is no jump of the clock
-_KEPT_SAMPLES = 50  # last samples before activation
 
 
 class ControllerSession:
@@ -77,28 +56,22 @@ class ControllerSession:
     """
 
     def __init__(
-        self,
-        robot: RobotModel,
-        settings: ControllerSettings,
-        simulated_time: bool = False,
-        safety: Safety | None = None,
+        self, robot: RobotModel, settings: ControllerSettings, use_sim_time: bool = False, safety: Safety | None = None
     ) -> None:
         """Create an inactive session; RobotDynamicsError, naming setting and cure, for invalid settings.
 
-        With ``simulated_time`` (use_sim_time) a state may be repeated while the ROS clock stands still. ``safety`` has
+        With ``use_sim_time`` a state may be repeated while the ROS clock stands still. ``safety`` has
         the emergency stops of a session before.
         """
         Tuning(robot, settings)
         self.arm = ControlledArm(robot, settings.robot_compensates_gravity)
         self.safety = safety or Safety(settings.safety)
         self.controller: Controller | None = None
-        self.settings, self._simulated_time = settings, simulated_time
+        self.settings, self._simulated_time = settings, use_sim_time
         self._answers_states = settings.update_rate == 0.0
         self._speed = 1.0
-        self._samples: deque[Sample] = deque(maxlen=_KEPT_SAMPLES)
-        self._sampled = -math.inf  # steady time (s) of the last one
+        self._first_states = FirstStates()
         self._notes: list[Note] = []
-        self._compares_effort = False
         self._answer = Output()
         self.watch_period = WATCH_PERIOD
         self._begin()
@@ -110,7 +83,7 @@ class ControllerSession:
         self._answer = Output(number=self._answer.number)
         self._last: Sample | None = None
         self._pending: tuple[TrajectoryPoints, int] | None = None
-        self._to_check = self._damped = False
+        self._to_check = self._compares_effort = False
         self._repeated_at = -1  # ns by the ROS clock
 
     # Activation and deactivation
@@ -123,26 +96,20 @@ class ControllerSession:
         none that are newer than ``state_timeout`` at ``now`` and have a velocity, ``on_state`` makes them with the
         first ones.
         """
-        controller, samples = Controller(self.arm, self.settings, self.safety, held), list(self._samples)
-        if now is not None and now.steady - self._sampled > self.settings.safety.state_timeout:
-            samples = []
+        controller = Controller(self.arm, self.settings, self.safety, held)
         controller.estimator.simulated_time = self._simulated_time
-        steps = np.diff([sample.stamp for sample in samples])
-        if (steps > 0).any():
-            controller.clock.period = float(steps[steps > 0].min()) * 1e-9
         controller.plan.set_speed(self._speed)
-        self._compares_effort = compare_effort
-        checked = len(samples) > 0 and self._can_check(samples)
+        if now is not None:
+            self._first_states.drop_old(now.steady - self.settings.safety.state_timeout)
+        if self._answers_states:
+            controller.clock.period = self._first_states.period
+        checked = self._first_states.suffice(self.settings.safety)
         if checked:
-            self._samples.clear()  # also if the check fails
-            self._notes += check_start(controller, samples, compare_effort)
+            self._notes += self._first_states.check(controller, compare_effort)
         self._begin()
-        self._to_check = not checked
+        self._to_check, self._compares_effort = not checked, compare_effort
         self.controller = controller
         return self._output()
-
-    def _can_check(self, samples: Sequence[Sample]) -> bool:
-        return velocity_known(samples) or math.isinf(self.settings.safety.activation_max_velocity)
 
     def deactivate(self, now: Now) -> Output:
         """Deactivate the controller and return its final command, None in the output if nothing has been commanded.
@@ -172,30 +139,30 @@ class ControllerSession:
         controller = self.controller
         if controller is None:
             if isinstance(sample, Sample):
-                self._samples.append(sample)
-                self._sampled = now.steady
+                self._first_states.add(sample, now.steady)
             return Output()
-        estimator = controller.estimator
+        estimator, stamp = controller.estimator, sample.stamp
         if estimator.stale(now.steady):
             controller.watch(now.steady)  # its timer did not run while the process was stopped (SIGSTOP)
         if isinstance(sample, UnusableSample):
             if sample.incomplete:
                 estimator.note_incomplete(sample.reason)
                 return self._output()
-            estimator.reject(now.steady, sample.reason)
-            return self._refuse(controller, sample.stamp or self.state_stamp, now)
-        if self._last is not None and self._is_no_news(sample, self._last, now):
+            return self._refuse(controller, stamp or self.state_stamp, now, sample.reason)
+        if sample.is_no_news(self._last):
+            if self._simulated_time:
+                if now.stamp == self._repeated_at:
+                    estimator.repeat(now.steady)  # while simulated time stands still, it is as good as new
+                self._repeated_at = now.stamp
             return self._output(self._answer) if self._answers_states else Output()
-        stamp = sample.stamp
         if stamp == 0:
             if self.settings.safety.unstamped_states != "arrival":
-                estimator.reject(now.steady, _UNSTAMPED)
-                return self._refuse(controller, self.state_stamp, now)
+                return self._refuse(controller, self.state_stamp, now, _UNSTAMPED)
             self._notes.append(Note(WARN, _UNSTAMPED, math.inf))
             stamp = now.stamp
         if self._to_check:
-            self._samples.append(sample._replace(stamp=stamp))
-            if not self._can_check(self._samples):
+            self._first_states.add(sample._replace(stamp=stamp), now.steady)
+            if not self._first_states.suffice(self.settings.safety):
                 estimator.arrival = now.steady
                 self._notes += self.waiting()
                 return self._output()
@@ -204,9 +171,7 @@ class ControllerSession:
             self._clock.origin = origin
             return self._refuse(controller, stamp, now)
         if self._to_check:
-            samples = list(self._samples)
-            self._samples.clear()  # also if the check fails
-            self._notes += check_start(controller, samples, self._compares_effort)
+            self._notes += self._first_states.check(controller, self._compares_effort)
             self._to_check = False
         self.state_stamp = self._answered = stamp
         output = self._cycle(controller, time, now, stamp) if self._answers_states else self._output()
@@ -214,44 +179,27 @@ class ControllerSession:
             self._last = sample
         return output
 
-    def _is_no_news(self, sample: Sample, last: Sample, now: Now) -> bool:
-        """True for a state that was received before, or that was overtaken by a later one; its age grows then.
+    def _refuse(self, controller: Controller, stamp: int, now: Now, reason: str = "") -> Output:
+        """Return the output for an invalid message of this ``stamp`` (ns); ``reason`` is its defect.
 
-        Only while simulated time stands still, a repeated state is as good as new.
+        While a fault lasts, only a new stamp is answered. The cycle is that of the watchdog. An open-loop law is not
+        affected by the state.
         """
-        assert self.controller is not None
-        if 0 < sample.stamp < last.stamp:
-            return last.stamp - sample.stamp <= _OVERTAKEN
-        if not same_state(sample, last):
-            return False
-        if self._simulated_time:
-            if now.stamp == self._repeated_at:
-                self.controller.estimator.repeat(now.steady)
-            self._repeated_at = now.stamp
-        return True
-
-    def _refuse(self, controller: Controller, stamp: int, now: Now) -> Output:
-        """Return the output for an invalid message: one command for each new ``stamp`` (ns), as for valid states.
-
-        Only the first one runs a cycle, which detects the fault. The following ones repeat its command, to bound the
-        computing time; ``watch`` updates it.
-        """
+        if reason:
+            controller.estimator.reject(now.steady, reason)
         if not self._answers_states:
             return self._output()
-        if not controller.tuning.law.needs_state:  # an open-loop law is not affected
+        if not controller.tuning.law.needs_state:
             self.state_stamp = stamp
             return self._cycle(controller, self._clock.seconds(stamp), now, stamp)
-        if controller.command is None:
+        if stamp <= self._answered and controller.mode is not Mode.ACTIVE:
+            return self._output()
+        self._answered, command = stamp, controller.watch(now.steady)
+        if command is None:
             self._notes += self.waiting()
             return self._output()
-        if controller.mode is Mode.ACTIVE:  # the first one
-            self._answered = stamp
-            return self._cycle(controller, self._clock.seconds(self.state_stamp), now, stamp)
-        if stamp > self._answered:
-            self._answered = stamp
-            self._answer = Output(controller.command, stamp, self._answer.number + 1)
-            return self._output(self._answer)
-        return self._output()
+        self._answer = Output(command, stamp, self._answer.number + 1)
+        return self._output(self._answer)
 
     def tick(self, now: Now) -> Output:
         """Run a cycle; to be called at the update rate, if that is not 0. While inactive, the output is empty."""
@@ -265,12 +213,10 @@ class ControllerSession:
         To be called every ``watch_period`` (s), which is then the period of the cycles, so that the torque changes at
         the configured rate.
         """
-        command = None if self.controller is None else self.controller.watch(now.steady)
         self.watch_period = WATCH_PERIOD
-        if command is None or self.controller is None:
+        if self.controller is None or (command := self.controller.watch(now.steady)) is None:
             return Output()
-        if 0.0 < self.controller.clock.period < WATCH_PERIOD:
-            self.watch_period = self.controller.clock.period
+        self.watch_period = min(WATCH_PERIOD, self.controller.clock.period or WATCH_PERIOD)
         if self._answer.command is not None:
             self._answer = self._answer._replace(command=command)
         return self._output(Output(command))
@@ -287,10 +233,9 @@ class ControllerSession:
                 output = output._replace(external_torque=external_torque)
             if command.saturated:
                 self._notes.append(Note(WARN, f"effort limit reached: {', '.join(command.saturated)}", 1.0))
-            state, was_damped = controller.law.end_effector, self._damped
-            self._damped = state is not None and state.damped
-            if state is not None and state.damped and not was_damped:
-                self._notes.append(Note(WARN, _SINGULARITY.format(state.smallest_singular_value), 1.0))
+            state = controller.law.end_effector
+            if state is not None and state.damped:
+                self._notes.append(Note(WARN, state.singularity(), 1.0))
         if self._pending is not None:
             (points, start), self._pending = self._pending, None
             output = output._replace(followed=self._follow_or_note(points, start, now))
@@ -313,10 +258,7 @@ class ControllerSession:
     # Requests
 
     def on_trajectory(self, points: TrajectoryPoints, start: int, now: Now) -> Output:
-        """Follow a trajectory from the stamp ``start`` (ns) on; 0: from now, or from the first state on.
-
-        A rejected trajectory results in a log message.
-        """
+        """Follow a trajectory as ``follow`` does, or from the first state on; log a message if it is rejected."""
         if self.controller is None:
             return Output(notes=(Note(WARN, f"trajectory ignored: {_INACTIVE}"),))
         if self._time(now) is None:
@@ -360,25 +302,17 @@ class ControllerSession:
         try:
             if self.controller is None:
                 raise RobotDynamicsError(_INACTIVE)
-            targets, root = self.controller.targets(), self.arm.robot.link_names[0]
-            time = self.controller.clock.time if self._answers_states else self._clock.seconds(now.stamp)
-            if target.frame not in ("", root):
-                raise RobotDynamicsError(
-                    f'frame_id "{target.frame}" is not the root link. Cure: transform the target to "{root}" with tf2'
-                )
-            if target.quantity != "pose":
-                targets.feed_forward(target.quantity, target.numbers, target.stamp, time)
-                return self._output()
-            first, pose = targets.empty, pose_of(target.numbers[:3], target.numbers[3:])
-            targets.follow(pose, target.stamp, self._clock.seconds(target.stamp) if target.stamp else time, time)
-            if first:
+            targets, time = self.controller.targets(), self._time(now)
+            assert time is not None
+            begin = self._clock.seconds(target.stamp) if target.stamp else time
+            if targets.receive(target, self.arm.robot.link_names[0], begin, time):
                 self._notes.append(Note(OK, "the end effector follows ~/target_pose"))
         except RobotDynamicsError as error:
             self._notes.append(Note(ERROR, f"~/target_{target.quantity} refused: {error}", 1.0))
         return self._output()
 
     def on_speed(self, factor: float) -> Output:
-        """Set the speed factor of trajectory time, 0 to 1; other numbers result in a log message."""
+        """Set the speed factor of trajectory time, 0 to 1; log a message for other numbers."""
         try:
             self._speed = checked_speed(factor)
         except RobotDynamicsError as error:
@@ -390,8 +324,7 @@ class ControllerSession:
     def on_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> Output:
         """Set the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m, in the link's frame.
 
-        ``inertia`` about it in the link's axes is (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2. Invalid arguments result
-        in a log message.
+        ``inertia`` about it in the link's axes is (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2. Invalid ones are logged.
         """
         try:
             if self.controller is None or not self.controller.estimator.estimate.known:
@@ -406,8 +339,7 @@ class ControllerSession:
     def clear_fault(self, now: Now) -> Output:
         """Return from a fault to normal control; without a fault there are no transitions in the output.
 
-        Raises RobotDynamicsError, naming the reasons, as ``Controller.clear_fault`` does, and while the session is
-        inactive.
+        Raises RobotDynamicsError as ``Controller.clear_fault`` does, and while the session is inactive.
         """
         if self.controller is None:
             raise RobotDynamicsError(_INACTIVE)
