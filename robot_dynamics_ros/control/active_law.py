@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics_ros.control.end_effector_targets import EndEffectorState, EndEffectorTargets
-from robot_dynamics_ros.control.laws import Gains, JointLaw, Motion
+from robot_dynamics_ros.control.laws import JointLaw, Motion
 from robot_dynamics_ros.control.limits import Brake, ErrorIntegral
 from robot_dynamics_ros.control.task_space import task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
@@ -24,14 +24,14 @@ _SAG_VELOCITY = 0.05  # rad/s or m/s
 class ActiveLaw:
     """Torque of the control law, for the desired motion of a plan or for end-effector targets.
 
-    ``begin`` must be called first. The caller advances the plan.
+    The caller advances the plan.
 
     Attributes
     ----------
     tuning
         Checked settings.
     gains, hold_gains
-        Gains (n,) of the law and of the hold, for the inertia at the start; undefined before ``begin``.
+        Gains (n,) of the law and of the hold, for the inertia at the start; for an inertia of 1 before ``begin``.
     integral
         Integral of the position error, an ErrorIntegral; the caller adds to it.
     targets
@@ -40,12 +40,10 @@ class ActiveLaw:
         Errors of the end effector in the last cycle; None for joint-space laws and after targets were dropped.
     """
 
-    gains: Gains
-    hold_gains: Gains
-
     def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
         """Create the law of ``tuning``; ``plan`` has the desired joint motion, ``model`` the joint limits."""
         self.tuning = tuning
+        self.gains, self.hold_gains = tuning.gains(np.ones(model.n)), tuning.hold_gains(np.ones(model.n))
         self.integral = ErrorIntegral(model.n)
         self.targets = EndEffectorTargets()
         self.targets.timeout = tuning.settings.task_space.target_timeout

@@ -152,9 +152,8 @@ class CycleClock:
         A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, and
         if stamps repeat, time steps are by the steady clock.
         """
-        waited = max(steady - self._command, 0.0)
+        waited, passed, period = max(steady - self._command, 0.0), steady - self._cycle, self.period
         dt = time - self.time if waited < math.inf else 0.0
-        passed = steady - self._cycle
         self.time, self._cycle, self._cycle_stamp = time, steady, estimate.stamp
         jump = None
         if dt < 0.0:
@@ -169,15 +168,15 @@ class CycleClock:
             dt = waited
         elif self._was_unreliable:  # this step may contain time that was counted by the steady clock already
             dt = min(dt, waited)
-        self._was_unreliable = unreliable
-        if self._estimates_period and dt > 0.0 and not unreliable:
+        elif self._estimates_period and dt > 0.0:
             self._count_step(dt)
+        self._was_unreliable = unreliable
         # Rate limits are for the drives: states that were queued arrive together, which entitles to no larger change.
         # All else uses stamps, so that a replay, whose states are not late, gives the same commands.
-        period = self.period
-        ramp_dt = self._limited(min(dt, waited + (period if period > 0.0 else waited)))
+        most = waited + (period or waited)
+        ramp_dt = self._limited(dt if dt < most else most)
         late = waited == 0.0 or (self._estimates_period and estimate.age >= period)
-        limit_dt = min(ramp_dt, waited) if late else ramp_dt
+        limit_dt = waited if late and waited < ramp_dt else ramp_dt
         return Instant(time, steady, dt, ramp_dt, limit_dt, period, self.rate.ratio, jump)
 
     def stand_still(self, steady: float, stamp: float) -> Instant:

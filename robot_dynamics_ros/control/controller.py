@@ -164,8 +164,6 @@ class Controller:
     def _begin(self, estimate: Estimate, time: float) -> None:
         """Initialise law and checks in the first cycle, and hold its position."""
         if not estimate.known:
-            unused = np.ones(self.arm.model.n)  # by an open-loop law
-            self.law.gains, self.law.hold_gains = self.tuning.gains(unused), self.tuning.hold_gains(unused)
             return
         q = estimate.state[0] if self._held is None else self._held
         self._inertia = self.arm.model.mass_matrix(q).diagonal().copy()

@@ -140,7 +140,7 @@ class Estimator:
         self.state_timeout = state_timeout
         self.simulated_time = False
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
-        self.arrival = self._valid_arrival = -math.inf
+        self.arrival = self._stamp_arrival = -math.inf  # of the last message, and of the last new stamp
         self._measured = np.zeros((2, n))
         self._unknown = np.full(n, np.nan)
         self._velocity_measured = False
@@ -150,7 +150,7 @@ class Estimator:
         # Of the newest message, and since the last cycle:
         self._invalid: Fault | None = None
         self._defect: Fault | None = None
-        self._fresh = self._stamp_repeats = self._stamp_stands = False
+        self._fresh = self._stamp_repeats = False
 
     def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
         """Set bounds (n,) of plausible states; before the first call states are not compared.
@@ -187,10 +187,9 @@ class Estimator:
     def age(self, steady: float) -> float:
         """Return the age (s) of the last message of these joints, valid or not; inf before the first one.
 
-        It is the time since its arrival plus its delay beyond the smallest one seen, unless time is simulated or the
-        stamp stands still.
+        It is the time since its arrival plus its delay beyond the smallest one seen, unless time is simulated.
         """
-        return steady - self.arrival + (0.0 if self.simulated_time or self._stamp_stands else self._lag)
+        return steady - self.arrival + (0.0 if self.simulated_time else self._lag)
 
     def stale(self, steady: float) -> bool:
         """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet."""
@@ -266,9 +265,7 @@ class Estimator:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
         missing = state_faults.VELOCITY_MISSING if qd is None and self._velocity_measured else None
-        new = np.empty((2, len(self._names)))
-        new[0] = q
-        new[1] = 0.0 if qd is None else qd
+        new = np.array((q, np.zeros_like(q) if qd is None else qd))
         if self._continuous is not None and last.known and np.isfinite(new[0]).all():
             turns = np.rint((last.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
@@ -304,7 +301,9 @@ class Estimator:
             contradiction = state_faults.contradiction(self._names[joint], moved, implied, float(new[1, joint]))
         self._defect = contradiction or self._defect
         self._trust = Trust.FULL if contradiction is None else Trust.POSITION
-        self._measured, self._valid_arrival, self._fresh = new, steady, True
+        self._measured, self._fresh = new, True
+        if dt != 0.0:
+            self._stamp_arrival = steady
         measured = None if qd is None or distrusted else new[1]
         filtered = self._filter.update(stamp, new[0], measured, _WINDOW if self._velocity_measured else 0.0)
         state, velocity, source = new, new[1], VelocitySource.MEASURED
@@ -340,14 +339,16 @@ class Estimator:
 
     def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
         """Record the defect of a stamp ``dt`` (s) after the last one: repeated, or ahead of the steady clock."""
-        self._stamp_stands = dt == 0.0
-        passed = steady - self._valid_arrival
+        if dt == 0.0:
+            if changed:
+                self._defect, self._stamp_repeats = state_faults.STAMP_REPEATS, True
+            return
+        passed = steady - self._stamp_arrival
         ahead = dt - passed
-        if dt == 0.0 and changed:
-            self._defect, self._stamp_repeats = state_faults.STAMP_REPEATS, True
         if ahead > self.state_timeout:
-            self._defect = state_faults.clock_jump_ahead(ahead)
-            if ahead - self._lag <= self.state_timeout:
-                self._defect = state_faults.late(ahead, self.state_timeout)
+            late = ahead - self._lag <= self.state_timeout
+            self._defect = (
+                state_faults.late(ahead, self.state_timeout) if late else state_faults.clock_jump_ahead(ahead)
+            )
         fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
         self._lag = max(0.0, self._lag * max(0.0, 1.0 - fading * passed) - ahead)
