@@ -30,7 +30,7 @@ CHANGE_TIME = 0.2
 
 _QUICK_STOP, _SLOW_STOP = 0.1, 0.5  # s: longest duration of a stop after a fault, and of a requested one
 _STOP_WAIT = 0.01  # s without a command, after which ``watch`` executes a requested stop
-_STUCK_SHARE = 0.2  # share of the effort limits, for unmodelled friction
+_UNKNOWN_FRICTION = 0.2  # share of the effort limits
 _STOPPED_VELOCITY = 0.02  # rad/s or m/s
 
 
@@ -170,7 +170,7 @@ class Controller:
         self.law.begin(q, self._inertia)
         self.checks.limits.accept(q)
         friction = 2.0 * holding_friction(self.arm.model, q)
-        self.estimator.set_breakaway_effort(friction + _STUCK_SHARE * self.tuning.effort_limits)
+        self.estimator.set_friction(friction, _UNKNOWN_FRICTION * self.tuning.effort_limits)
         if self.plan.empty:
             self.plan.hold(time, q)
 

@@ -133,8 +133,8 @@ class Estimator:
         self._names = tuple(joint_names)
         n = len(self._names)
         self._continuous = continuous if continuous is not None and continuous.any() else None
-        self._bounds = np.full((3, n), np.inf)  # of check_state
-        self._motion = np.zeros((7, n))
+        self._bounds = np.full((4, n), np.inf)  # of check_state
+        self._motion = np.zeros((8, n))
         self._trust = Trust.FULL  # of the last valid state
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout
@@ -161,14 +161,15 @@ class Estimator:
         """
         self._bounds[0], self._bounds[1] = position_step, largest_velocity
 
-    def set_breakaway_effort(self, effort: Array) -> None:
-        """Set the change of commanded effort (n,), Nm or N, at which joints must move; infinite by default.
+    def set_friction(self, modelled: Array, unknown: Array) -> None:
+        """Set the changes of effort (n,), Nm or N, at which a joint may rest by its friction; infinite by default.
 
         It is a fault if a position is constant for longer than ``state_timeout`` although its effort has changed by
-        more, and either no value changes or the desired position has left it. Joints with an infinite position step
+        more than the ``modelled`` friction and its desired position has moved by the position step, or by more than
+        that and ``unknown`` friction and it is not near the desired position. Joints with an infinite position step
         are not checked.
         """
-        self._bounds[2] = effort
+        self._bounds[2:] = modelled, unknown
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
@@ -286,8 +287,8 @@ class Estimator:
                 if result == STANDS_STILL
                 else state_faults.implausible(self._names[joint], self._measured[:, joint], new[:, joint], dt)
             )
-            if result == STANDS_STILL:
-                self._measured = new
+            if result == STANDS_STILL:  # the other positions count for the gravity torque
+                self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
             return False
         if stamp < last.stamp:
             self._defect = state_faults.clock_jump(last.stamp - stamp)
@@ -333,7 +334,6 @@ class Estimator:
             measures_velocity,
             self._unknown if effort is None else effort,
             self._unknown if desired is None else desired,
-            effort is not None,
             self._motion,
         )
 

@@ -351,13 +351,12 @@ def check_state(
     measures_velocity: bool,
     effort: Array,
     desired: Array,
-    driven: bool,
     motion: Array,
 ) -> tuple[int, int, bool]:
     """Check a measured state against bounds and the states before it.
 
     Over an exponential window of MOTION_WINDOW, the change of each position is compared with the integral of its
-    measured velocity. They agree if they differ by less than a fifth of the plausible step plus 35 % of the larger one,
+    measured velocity. They agree if they differ by less than 0.3 times the plausible step plus 35 % of the larger,
     so that lags and noise pass, and a wrong sign, half, double or zero do not.
 
     Parameters
@@ -367,24 +366,25 @@ def check_state(
     largest
         Largest accepted magnitude of a position or velocity.
     bounds
-        (3, n): change of position that is always plausible, infinite for joints that are not compared; largest
-        plausible velocity; change of effort (Nm or N) at which a joint must move. A joint with a greater velocity must
-        change its position by at least a quarter of velocity times ``dt``. If no velocity is measured, positions may
-        change by this velocity times ``dt`` in addition to the step, else by twice the greater of the two velocities.
+        (4, n): change of position that is always plausible, infinite for joints that are not compared; largest
+        plausible velocity; change of effort (Nm or N) at which a joint may rest by modelled friction, and further one
+        by friction of an unknown size. A joint with a greater velocity must change its position by at least a quarter
+        of velocity times ``dt``. If no velocity is measured, positions may change by this velocity times ``dt`` in
+        addition to the step, else by twice the greater of the two velocities.
     dt, longest
         Time between the two states, s. States are not compared if it is not positive or exceeds ``longest``.
     measures_velocity
         True if velocities are measured.
     effort, desired
-        Last commanded effort and desired position (n,), NaN where the law follows none.
-    driven
-        True if the law is active: a position that has been constant for ``longest`` although its effort changed by its
-        bound is then not current, if it is half the step off the desired position, or a fifth with all values constant.
+        Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,). A
+        position must not be constant for longer than ``longest`` while its effort changes by more than the modelled
+        friction and, with a constant velocity, its desired position moves by twice the step, or while its effort
+        changes by more than both and it is not within half the step of the desired one, a fifth if no value changes.
     motion
-        (7, n), updated: change of position and integral of velocity in the window; since the position last changed,
-        the integral of velocity, the time (s) while driven, and the effort before it; 1 for a position that stands
-        still although it must move, until it changes; 1 for a velocity that contradicts the position, until both agree
-        in motion.
+        (8, n), updated: change of position and integral of velocity in the window; since the position last changed,
+        the integral of velocity, the time (s) with an active law, and the effort before it; 1 for a position that
+        stands still although it must move, until it changes; 1 for a velocity that contradicts the position, until both
+        agree in motion; desired position when position or velocity last changed.
 
     Returns
     -------
@@ -419,7 +419,7 @@ def check_state(
         else:
             motion[0, j] = moved = kept * motion[0, j] + change
             motion[1, j] = implied = kept * motion[1, j] + 0.5 * (new[1, j] + last[1, j]) * dt
-            larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.2 * step
+            larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.3 * step
             motion[2, j] = motion[2, j] + 0.5 * (new[1, j] + last[1, j]) * dt if change == 0.0 else 0.0
             if measures_velocity and step < math.inf:
                 if abs(motion[2, j]) > step:
@@ -433,13 +433,17 @@ def check_state(
                             result, joint = CONTRADICTS, j
                 elif larger > 3.0 * tolerance and mismatch < 0.2 * larger:
                     motion[6, j] = 0.0
-        if change != 0.0 or not driven or math.isnan(motion[4, j]):
+        state_changes = change != 0.0 or new[1, j] != last[1, j] or not measures_velocity
+        if state_changes or math.isnan(effort[j] + motion[7, j]):
+            motion[7, j] = desired[j]
+        if change != 0.0 or math.isnan(effort[j] + motion[4, j]):
             motion[3, j], motion[4, j] = 0.0, effort[j]
         else:
             motion[3, j] += max(dt, 0.0)
-            error = abs(desired[j] - new[0, j])
-            must_move = abs(effort[j] - motion[4, j]) > bounds[2, j] and step < math.inf
-            if must_move and motion[3, j] > longest and (error > 0.5 * step or (unchanged and not error <= 0.2 * step)):
+            push, near = abs(effort[j] - motion[4, j]) - bounds[2, j], (0.2 if unchanged else 0.5) * step
+            driven = push > bounds[3, j] and not abs(desired[j] - new[0, j]) <= near
+            left = push > 0.0 and abs(desired[j] - motion[7, j]) > 2.0 * step
+            if motion[3, j] > longest and step < math.inf and (driven or left):
                 motion[5, j] = 1.0
         if change != 0.0:
             motion[5, j] = 0.0

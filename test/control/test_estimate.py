@@ -242,7 +242,7 @@ def test_a_continuous_joint_is_unwrapped() -> None:
 def test_frozen_values_of_a_moving_arm(speed: float, change: float, seconds: float, frozen: bool) -> None:
     one, qd = estimator(), np.array([0.0, -speed])
     one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
-    one.set_breakaway_effort(np.full(2, 3.0))
+    one.set_friction(np.zeros(2), np.full(2, 3.0))
     one.measure(1.0, 1.0, Q, qd, np.zeros(2))
     one.measure(1.0, 1.0, Q, qd, np.zeros(2))
     assert one.measure(1.0 + seconds, 1.0 + seconds, Q, qd, np.array([0.0, change])) != frozen
