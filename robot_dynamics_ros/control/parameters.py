@@ -26,20 +26,11 @@ from robot_dynamics_ros.resources import package_version
 
 # Read once, when the process starts
 
-AUTOSTART = Flag(
-    "autostart", True, "Configure and activate automatically when the robot description is known", when="start"
-)
+AUTOSTART = Flag("autostart", True, "Configure and activate when the robot description is known", when="start")
 REALTIME_PRIORITY = WholeNumber(
-    "realtime_priority",
-    0,
-    "Real-time priority (SCHED_FIFO) of the process, from its first activation on; 0: no real-time scheduling",
-    0,
-    99,
-    when="start",
+    "realtime_priority", 0, "Real-time priority (SCHED_FIFO) from the first activation on; 0: none", 0, 99, when="start"
 )
-LOCK_MEMORY = Flag(
-    "lock_memory", False, "Lock the memory of the process in RAM, as page faults delay cycles", when="start"
-)
+LOCK_MEMORY = Flag("lock_memory", False, "Lock memory in RAM, as page faults delay cycles", when="start")
 
 # Read when the node is configured, with the robot's parameters
 
@@ -69,10 +60,7 @@ EMERGENCY_STOP_TOPICS = TopicNames(
     "Full names of the topics (std_msgs/Bool) of further emergency stops beside ~/emergency_stop, one for each button",
 )
 BLACK_BOX_SECONDS = Number(
-    "black_box_seconds",
-    10.0,
-    "Duration (s) of the inputs and outputs that are kept in memory and written to a bag after a fault; 0: none",
-    NOT_NEGATIVE,
+    "black_box_seconds", 10.0, "Duration (s) of the inputs and outputs in the bag of a fault; 0: no bag", NOT_NEGATIVE
 )
 BLACK_BOX_DIRECTORY = Text(
     "black_box_directory", "", "Directory of the bags of faults; empty: that of the ROS logs (ROS_LOG_DIR)"
@@ -88,11 +76,7 @@ STOPPED_VELOCITY_TOLERANCE = Number(
     when="run",
 )
 GOAL_TIME = Number(
-    "constraints.goal_time",
-    0.0,
-    "Time (s) after the end of a goal's trajectory within which the joints have to arrive; 0: unlimited",
-    NOT_NEGATIVE,
-    when="run",
+    "constraints.goal_time", 0.0, "Time (s) to arrive after the end of a goal; 0: unlimited", NOT_NEGATIVE, when="run"
 )
 PATH_TOLERANCE = Numbers(
     "constraints.path_tolerance",
@@ -113,11 +97,7 @@ ACTION_MONITOR_RATE = Number(
 )
 STATE_PUBLISH_RATE = Number("state_publish_rate", 50.0, "Rate (Hz) of ~/controller_state", RATE)
 STOP_TIMEOUT = Number(
-    "stop_timeout",
-    2.0,
-    "Longest time (s) to stop the arm at deactivation and shutdown",
-    NOT_NEGATIVE,
-    when="run",
+    "stop_timeout", 2.0, "Longest time (s) to stop the arm at deactivation and shutdown", NOT_NEGATIVE, when="run"
 )
 
 ALL: tuple[Parameter[Any], ...] = (

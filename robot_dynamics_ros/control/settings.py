@@ -1,7 +1,8 @@
 """Settings of a controller, with the declaration of their parameters.
 
 Each field of a settings class is a parameter of computed_torque_node. Sequences contain one number for each joint, or
-one for all. A parameter has the name of its field unless its declaration gives another.
+one for all. A parameter has the name of its field, in TaskSpaceSettings after "task_space.", unless its declaration
+gives another.
 """
 
 from __future__ import annotations
@@ -36,37 +37,25 @@ class SafetySettings:
     """Parameters of the checks of states and commands, and of the reaction to faults."""
 
     on_fault: str = text(
-        "hold",
-        "Command after a fault and at shutdown: hold (gravity compensation, hold of the position) or zero",
-        choices=("hold", "zero"),
+        "hold", "Command after a fault and at shutdown: hold (the position) or zero (effort)", choices=("hold", "zero")
     )
     fault_reset: str = text(
-        "manual",
-        "Reset of a fault after its cause is gone: manual (by the service clear_fault) or auto",
-        choices=("manual", "auto"),
+        "manual", "Reset of a fault whose cause is gone: manual (by ~/clear_fault) or auto", choices=("manual", "auto")
     )
     state_timeout: float = number(
         0.1, "Time (s) without joint_states that is a fault; .inf: not checked", POSITIVE_OR_INFINITE
     )
     stale_hold_time: float = number(
-        0.5,
-        "Time (s) for which on_fault hold commands gravity compensation without joint_states; then zero",
-        NOT_NEGATIVE,
+        0.5, "Time (s) of gravity compensation without joint_states, with on_fault hold; then zero", NOT_NEGATIVE
     )
     position_limit_margin: Sequence[float] = numbers(
-        [0.05],
-        "Distance (rad or m) of a joint beyond its position limit that is a fault; .inf: not checked",
-        NOT_NEGATIVE_OR_INFINITE,
+        [0.05], "Allowed distance (rad or m) beyond a position limit; .inf: not checked", NOT_NEGATIVE_OR_INFINITE
     )
     velocity_limit_margin: Sequence[float] = numbers(
-        [0.2],
-        "Excess (rad/s or m/s) of a joint's speed over its velocity limit that is a fault; .inf: not checked",
-        NOT_NEGATIVE_OR_INFINITE,
+        [0.2], "Allowed speed (rad/s or m/s) beyond a velocity limit; .inf: not checked", NOT_NEGATIVE_OR_INFINITE
     )
     minimum_rate_ratio: float = number(
-        0.5,
-        "With update_rate: share of the cycles of a second below which there is a fault; 0: not checked",
-        Bounds(0.0, 1.0),
+        0.5, "With update_rate: smallest allowed share of the cycles of a second; 0: not checked", Bounds(0.0, 1.0)
     )
     collision_threshold: Sequence[float] = numbers(
         [],
@@ -75,19 +64,13 @@ class SafetySettings:
         name="observer.collision_threshold",
     )
     unstamped_states: str = text(
-        "arrival",
-        "Reaction to joint_states with stamp 0: arrival (use the time of arrival, and warn once) or refuse",
-        choices=("arrival", "refuse"),
+        "arrival", "joint_states with stamp 0: arrival (time of arrival) or refuse", choices=("arrival", "refuse")
     )
     position_step_limit: Sequence[float] = numbers(
-        [0.05],
-        "Largest position step (rad or m) between joint_states, beyond velocity times time; .inf: not checked",
-        NOT_NEGATIVE_OR_INFINITE,
+        [0.05], "Allowed step (rad or m) beyond velocity times time; .inf: not checked", NOT_NEGATIVE_OR_INFINITE
     )
     following_error_limit: Sequence[float] = numbers(
-        [],
-        "Position error (rad or m) that is a fault after following_error_time; empty: not checked",
-        POSITIVE_OR_INFINITE,
+        [], "Position error (rad or m) that is a fault after following_error_time; empty: none", POSITIVE_OR_INFINITE
     )
     following_error_time: float = number(
         0.1, "Time (s) for which the position error may exceed following_error_limit", NOT_NEGATIVE
@@ -96,15 +79,10 @@ class SafetySettings:
         1.0, "Time (s) at an effort limit that is a fault; .inf: not checked", POSITIVE_OR_INFINITE
     )
     hold_effort_margin: Sequence[float] = numbers(
-        [],
-        "Largest effort (Nm or N) of hold, beyond the gravity torque, to keep the position; empty: a quarter of the "
-        "effort limits",
-        NOT_NEGATIVE_OR_INFINITE,
+        [], "Largest effort (Nm or N) of hold beyond gravity; empty: effort limits / 4", NOT_NEGATIVE_OR_INFINITE
     )
     activation_max_velocity: float = number(
-        0.1,
-        "Speed (rad/s or m/s) of a joint above which activation is refused; .inf: not checked",
-        NOT_NEGATIVE_OR_INFINITE,
+        0.1, "Largest speed (rad/s or m/s) of a joint at activation; .inf: not checked", NOT_NEGATIVE_OR_INFINITE
     )
     emergency_stop_effect: str = text(
         "stop",
@@ -118,51 +96,28 @@ class SafetySettings:
 class TaskSpaceSettings:
     """Parameters of ``task_space_computed_torque``; gains are one number for each component, or one for all."""
 
-    link: str = text(
-        "",
-        "End-effector link, which follows ~/target_pose; empty: the link at the end of the arm",
-        name="task_space.link",
-    )
+    link: str = text("", "End-effector link, which follows ~/target_pose; empty: the link at the end of the arm")
     components: Sequence[str] = field(
         default=COMPONENTS,
         metadata=text(
             " ".join(COMPONENTS),
-            "Components of the target pose to follow, separated by spaces: position x y z, rotation about the axes "
-            "rx ry rz; the others are free",
-            name="task_space.components",
+            "Followed components of the target pose, separated by spaces: position x y z, rotation rx ry rz",
         ).metadata,
     )
     natural_frequency: Sequence[float] = numbers(
-        [10.0],
-        "Natural frequency (rad/s) of the end effector's pose error",
-        POSITIVE,
-        _PER_COMPONENT,
-        name="task_space.natural_frequency",
+        [10.0], "Natural frequency (rad/s) of the end effector's pose error", POSITIVE, _PER_COMPONENT
     )
     damping_ratio: Sequence[float] = numbers(
-        [1.0],
-        "Damping ratio of the end effector's pose error; 1: critical",
-        POSITIVE,
-        _PER_COMPONENT,
-        name="task_space.damping_ratio",
+        [1.0], "Damping ratio of the end effector's pose error; 1: critical", POSITIVE, _PER_COMPONENT
     )
     max_linear_velocity: float = number(
-        0.25,
-        "Largest linear velocity (m/s) of the approach to the target, relative to it; .inf: by the gains only",
-        POSITIVE_OR_INFINITE,
-        name="task_space.max_linear_velocity",
+        0.25, "Largest linear velocity (m/s) of approach to the target; .inf: by the gains", POSITIVE_OR_INFINITE
     )
     max_angular_velocity: float = number(
-        1.0,
-        "Largest angular velocity (rad/s) of the approach to the target, relative to it; .inf: by the gains only",
-        POSITIVE_OR_INFINITE,
-        name="task_space.max_angular_velocity",
+        1.0, "Largest angular velocity (rad/s) of approach to the target; .inf: by the gains", POSITIVE_OR_INFINITE
     )
     target_timeout: float = number(
-        0.1,
-        "Time (s) for which a target is extrapolated by its twist until the next one; then it is at rest",
-        NOT_NEGATIVE,
-        name="task_space.target_timeout",
+        0.1, "Time (s) for which a target is extrapolated by its twist; then it is at rest", NOT_NEGATIVE
     )
 
 
@@ -177,9 +132,7 @@ class TrajectoryRules:
         True, "Start a new trajectory from the desired state of the previous one; false: from the measured state"
     )
     positions_upsampling: bool = flag(
-        True,
-        "Interpolate points that only have positions by a cubic spline (C2); false: linearly",
-        name="positions_upsampling.enable",
+        True, "Interpolate positions alone by a cubic spline (C2); false: linearly", name="positions_upsampling.enable"
     )
     allow_nonzero_velocity_at_trajectory_end: bool = flag(
         False, "Accept trajectories with a nonzero velocity at the last point"
@@ -192,8 +145,7 @@ class TrajectoryRules:
     )
     set_point_step_limit: Sequence[float] = numbers(
         [0.2],
-        "Largest step (rad or m) from the desired position to a streamed set point or to a first point at time 0; "
-        ".inf: not checked",
+        "Largest step (rad or m) to a streamed set point or to a first point at time 0; .inf: not checked",
         NOT_NEGATIVE_OR_INFINITE,
     )
 
@@ -211,14 +163,13 @@ class ControllerSettings:
     )
     kp: Sequence[float] = numbers(
         [],
-        "Position gain: 1/s^2 for (task_space_)computed_torque, Nm/rad or N/m for others; empty: from "
-        "natural_frequency",
+        "Position gain: 1/s^2 for (task_space_)computed_torque, else Nm/rad or N/m; empty: from natural_frequency",
         NOT_NEGATIVE,
         name="gains.kp",
     )
     kd: Sequence[float] = numbers(
         [],
-        "Velocity gain: 1/s for (task_space_)computed_torque, Nms/rad or Ns/m for others; empty: from damping_ratio",
+        "Velocity gain: 1/s for (task_space_)computed_torque, else Nms/rad or Ns/m; empty: from damping_ratio",
         NOT_NEGATIVE,
         name="gains.kd",
     )
@@ -232,23 +183,17 @@ class ControllerSettings:
         0.01, "Desired speed (rad/s or m/s) below which friction compensation decreases to zero", NOT_NEGATIVE
     )
     robot_compensates_gravity: bool = flag(
-        False,
-        "true: omit gravity in all commands, because the robot's driver adds it (Franka, KUKA, UR)",
-        when="configure",
+        False, "Omit gravity in commands, because the robot's driver adds it (Franka, KUKA, UR)", when="configure"
     )
     update_rate: float = number(
         0.0, "Rate (Hz) of commands; 0: one for each joint_states message", RATE_OR_ZERO, when="configure"
     )
     trajectories: TrajectoryRules = field(default_factory=TrajectoryRules)
     trajectory_effort_period: float = number(
-        0.02,
-        "Longest time (s) between points of ~/joint_trajectory_with_effort; at most 1000 points are added",
-        POSITIVE,
+        0.02, "Longest time (s) between points of ~/joint_trajectory_with_effort; adds at most 1000", POSITIVE
     )
     decelerate_on_cancel: bool = flag(
-        True,
-        "Decelerate to rest when a trajectory is cancelled; false: stop at once",
-        name="constraints.decelerate_on_cancel",
+        True, "Decelerate when a trajectory is cancelled; false: stop at once", name="constraints.decelerate_on_cancel"
     )
     max_deceleration_on_cancel: Sequence[float] = numbers(
         [2.0],
@@ -266,16 +211,10 @@ class ControllerSettings:
         [], "Largest rate of change of commanded efforts (Nm/s or N/s); empty: no limit", POSITIVE
     )
     ramp_time: float = number(
-        0.0,
-        "Shortest duration (s) of the transition after activation from the reported effort, or else the gravity "
-        "torque, to the effort of the law",
-        NOT_NEGATIVE,
+        0.0, "Shortest time (s) after activation from the reported (or gravity) effort to the law's", NOT_NEGATIVE
     )
     observer_gain: float = number(
-        0.0,
-        "Gain (1/s), the bandwidth, of the external torque observer; 0: no observer",
-        NOT_NEGATIVE,
-        name="observer.gain",
+        0.0, "Gain (1/s) of the external torque observer; 0: no observer", NOT_NEGATIVE, name="observer.gain"
     )
     task_space: TaskSpaceSettings = field(default_factory=TaskSpaceSettings)
     safety: SafetySettings = field(default_factory=SafetySettings)
@@ -320,6 +259,8 @@ def check_settings(settings: Any) -> None:
 
 def _declarations(settings: type[Any]) -> dict[str, Any]:
     """Return the parameters, and the settings classes that the class ``settings`` contains, by the names of fields."""
+    prefix = "task_space." if settings is TaskSpaceSettings else ""
     return {
-        one.name: one.metadata["declare"](one.name) if one.metadata else one.default_factory for one in fields(settings)
+        one.name: one.metadata["declare"](prefix + one.name) if one.metadata else one.default_factory
+        for one in fields(settings)
     }
