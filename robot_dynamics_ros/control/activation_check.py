@@ -39,22 +39,19 @@ ZERO = 0.1
 """Share of the largest gravity torque below which efforts count as zero: brakes, or reports without gravity."""
 
 _LEVER = 0.2  # m
-_CAUSES_AND_CURES = {
-    "sign": ("wrong sign of the measured effort", "change the sign in the driver, or the axes in the URDF"),
-    "order": (
-        "wrong order of the measured efforts, joints seem to be swapped",
-        "report efforts in the order of the names, and check the assignment of motors to joints",
-    ),
-    "twice": (
-        "the measured effort is about twice the gravity torque",
-        "compensate gravity either in the robot or in the controller (robot_compensates_gravity), or check the URDF "
-        "for missing masses",
-    ),
-    "half": (
-        "the measured effort is about half the gravity torque",
-        "check the masses in the URDF, the gravity vector and the unit of the efforts",
-    ),
-}
+_SIGN = "wrong sign of the measured effort: {}. Cure: change the sign in the driver, or the axes in the URDF"
+_ORDER = (
+    "wrong order of the measured efforts, joints seem to be swapped: {}. Cure: report efforts in the order of the "
+    "names, and check the assignment of motors to joints"
+)
+_TWICE = (
+    "the measured effort is about twice the gravity torque: {}. Cure: compensate gravity either in the robot or in the "
+    "controller (robot_compensates_gravity), or check the URDF for missing masses"
+)
+_HALF = (
+    "the measured effort is about half the gravity torque: {}. Cure: check the masses in the URDF, the gravity vector "
+    "and the unit of the efforts"
+)
 
 
 def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:
@@ -84,9 +81,9 @@ def holding_effort(
     slack = _slack(gravity, holding_friction(model, q))
     if _about_zero(measured, gravity, slack):
         return None, ()
-    jacobian = _end_effector_jacobian(model, q)
-    expected, mass = _with_load(measured, gravity, -jacobian[:3].T @ model.gravity, slack)
-    moment = mass * float(np.linalg.norm(model.gravity)) * _LEVER * np.linalg.norm(jacobian[3:], axis=0)
+    expected, mass = _with_load(measured, gravity, payload_effort(model, q), slack)
+    rotations = np.linalg.norm(_end_effector_jacobian(model, q)[3:], axis=0)
+    moment = mass * float(np.linalg.norm(model.gravity)) * _LEVER * rotations
     misses = np.abs(measured - expected) / (slack + TOLERANCE * np.abs(expected) + moment)
     if misses.max() <= 1.0 and (np.abs(expected) <= limits).all():
         return measured, ()
@@ -145,8 +142,7 @@ def check_effort(
     slack = _slack(g, friction[known])
 
     def misses(expected: Array) -> Array:
-        tolerance: Array = slack + TOLERANCE * np.abs(expected)
-        return np.abs(m - expected) / tolerance
+        return np.abs(m - expected) / (slack + TOLERANCE * np.abs(expected))
 
     right = misses(g)
     off = right > 1.0
@@ -154,17 +150,15 @@ def check_effort(
     if carries_nothing or _about_zero(m, g, slack) or not off.any():
         return ()
 
-    wrong = _wrong_hypotheses(m, g, off)
-    worst = {name: float(misses(expected).max()) for name, expected in wrong.items()}
-    best = min(worst, key=worst.__getitem__)
-    if worst[best] <= 1.0 and right.max() >= MARGIN:
+    worst = {error: float(misses(effort).max()) for error, effort in _wrong_hypotheses(m, g, off).items()}
+    error = min(worst, key=worst.__getitem__)
+    if worst[error] <= 1.0 and right.max() >= MARGIN:
         with_load = min(float(misses(_with_load(m, base, load, slack)[0]).max()) for base in (g, np.zeros_like(g)))
         if with_load > 1.0:
-            cause, cure = _CAUSES_AND_CURES[best]
             listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})' for j in np.flatnonzero(off))
             raise RobotDynamicsError(
-                f"activation_check: {cause}: {listed}. Cure: {cure}; "
-                "or set activation_check to false if the efforts are known to be right"
+                f"activation_check: {error.format(listed)}; or set activation_check to false if the efforts are known "
+                "to be right"
             )
     j = int(np.argmax(right))
     return (
@@ -175,8 +169,7 @@ def check_effort(
 
 def _slack(gravity: Array, friction: Array) -> Array:
     """Return the pose-independent tolerance (n,) between measured effort and model, Nm or N."""
-    slack: Array = friction + max(FLOOR * float(np.abs(gravity).max()), LEAST_FLOOR)
-    return slack
+    return friction + max(FLOOR * float(np.abs(gravity).max()), LEAST_FLOOR)
 
 
 def _about_zero(measured: Array, gravity: Array, slack: Array) -> bool:
@@ -191,8 +184,7 @@ def holding_friction(model: RobotModel, q: Array) -> Array:
     which a sigmoid friction model is almost saturated.
     """
     speeds = np.array([1e-9, -1e-9, 0.1, -0.1])
-    friction: Array = np.abs(model.friction_torque(q, np.outer(speeds, np.ones(model.n)))).max(axis=0)
-    return friction
+    return np.asarray(np.abs(model.friction_torque(q, np.outer(speeds, np.ones(model.n)))).max(axis=0))
 
 
 def payload_effort(model: RobotModel, q: Array) -> Array:
@@ -200,8 +192,7 @@ def payload_effort(model: RobotModel, q: Array) -> Array:
 
     It is -J^T g, with the acceleration of gravity g and the linear Jacobian J (3, n) of the end effector's origin.
     """
-    effort: Array = -_end_effector_jacobian(model, q)[:3].T @ model.gravity
-    return effort
+    return np.asarray(-_end_effector_jacobian(model, q)[:3].T @ model.gravity)
 
 
 def _end_effector_jacobian(model: RobotModel, q: Array) -> Array:
@@ -211,13 +202,13 @@ def _end_effector_jacobian(model: RobotModel, q: Array) -> Array:
 
 
 def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -> dict[str, Array]:
-    """Return the effort (n,) predicted by each error hypothesis; ``off`` (n,) are the joints outside tolerance."""
+    """Return the effort (n,) predicted by each error, by its text; ``off`` (n,) are the joints outside tolerance."""
     # Sorting both sequences gives the permutation with the least sum of squares.
     order = gravity.copy()
     places = np.flatnonzero(off)
     order[places[np.argsort(measured[places])]] = np.sort(gravity[places])
     sign = np.where(off, -gravity, gravity)
-    return {"sign": sign, "order": order, "twice": 2.0 * gravity, "half": 0.5 * gravity}
+    return {_SIGN: sign, _ORDER: order, _TWICE: 2.0 * gravity, _HALF: 0.5 * gravity}
 
 
 def _with_load(measured: Array, base: Array, load: Array, slack: Array) -> tuple[Array, float]:
