@@ -13,10 +13,12 @@ from robot_dynamics_ros.control.estimate import Estimate
 from robot_dynamics_ros.control.safety import Fault
 from robot_dynamics_ros.control.state_faults import clock_jump, clock_jump_ahead
 
+MOST_PERIODS = 1.5
+"""Longest time step of rate limits, in periods."""
+
 _WINDOW = 1.0  # s
 _LEAST_CYCLES = 5
 _STEPS = 20
-_MOST_PERIODS = 1.5
 _NANOSECONDS = 1_000_000_000
 _TICKS = 1 << 36  # per second
 
@@ -199,7 +201,7 @@ class CycleClock:
             self._steps.clear()
 
     def _limited(self, dt: float) -> float:
-        return min(dt, _MOST_PERIODS * self.period) if self.period > 0.0 else dt
+        return min(dt, MOST_PERIODS * self.period) if self.period > 0.0 else dt
 
     def now(self, steady: float) -> Instant:
         """Return the instant of a query at ``steady`` (s), in which no time passes."""

@@ -7,7 +7,7 @@ import numpy as np
 from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks import Checks, not_finite
-from robot_dynamics_ros.control.clock import CycleClock, Instant
+from robot_dynamics_ros.control.clock import MOST_PERIODS, CycleClock, Instant
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
 from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
 from robot_dynamics_ros.control.estimate import Estimate, Estimator
@@ -45,8 +45,8 @@ class Controller:
     ----------
     arm, safety
         Robot model with payload, and modes, faults and stops; both may outlive the controller.
-    tuning, clock, estimator, plan, law, checks
-        Settings, times, estimate of the state, desired motion, control law and checks.
+    tuning, clock, estimator, plan, law, checks, limiter
+        Settings, times, estimate of the state, desired motion, control law, checks, and limiter of the effort.
     command
         Result of the last cycle; None before the first command.
     cycles, clamped_cycles, slowed_cycles, trajectories
@@ -73,8 +73,8 @@ class Controller:
         )
         self.plan = MotionPlan(robot.joint_names)
         self.law = ActiveLaw(robot, tuning, self.plan)
-        self._limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
-        self.checks = Checks(robot, tuning, self._limiter)
+        self.limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
+        self.checks = Checks(robot, tuning, self.limiter)
         largest_velocity = robot.velocity_limits + tuning.velocity_margin
         self.estimator.set_plausible(tuning.position_step, largest_velocity)
         self._hold = Hold(self.law, self.plan, robot.limit_rows, largest_velocity)
@@ -130,8 +130,13 @@ class Controller:
         return self._cycle(estimate, instant)
 
     def watch(self, steady: float) -> Command | None:
-        """Run a cycle if valid states or cycles are missing at ``steady`` (s), else return None; call it at 50 Hz."""
-        late = self.safety.stop is not None and self.clock.since_command(steady) > _STOP_WAIT
+        """Run a cycle if valid states or cycles are missing at ``steady`` (s), else return None; call it at 50 Hz.
+
+        Cycles are also missing if states pause for more than 1.5 periods while a rate limit slows the effort.
+        """
+        waited = self.clock.since_command(steady)
+        late = self.safety.stop is not None and waited > _STOP_WAIT
+        late |= self.limiter.slowed and waited > MOST_PERIODS * self.clock.period > 0.0
         if self.command is None or not (self.tuning.law.needs_state or late):
             return None
         stamp = self.estimator.estimate.stamp
@@ -185,7 +190,7 @@ class Controller:
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
             effort = np.zeros(self.arm.model.n) if zero else self._gravity_effort(estimate)
-            effort = self._limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
+            effort = self.limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
             command = Command(mode, self._desired, effort, ())
         elif mode is Mode.ACTIVE:
             if self.plan.empty:
@@ -198,7 +203,7 @@ class Controller:
 
     def _run_law(self, estimate: Estimate, instant: Instant) -> Command | None:
         """Return the command of the law; None if its effort is not finite, which is then a fault."""
-        model, limiter, desired = self.arm.model, self._limiter, self._desired
+        model, limiter, desired = self.arm.model, self.limiter, self._desired
         if self.command is not None and self.command.mode is not Mode.ACTIVE:
             self._hold.resume(estimate, instant.time)
             self._law_changed = True
@@ -222,8 +227,8 @@ class Controller:
         safety, model = self.safety, self.arm.model
         if self.command is not None and self.command.mode is Mode.ACTIVE:
             assert safety.fault is not None
-            self._hold.begin(model, estimate, safety.fault, self.command.effort)
-        self._hold.advance(estimate, instant.time, _QUICK_STOP if safety.stop is None else _SLOW_STOP)
+            self._hold.begin(model, estimate, instant, safety.fault, self.command.effort)
+        self._hold.advance(estimate, instant.dt, _QUICK_STOP if safety.stop is None else _SLOW_STOP)
         if not estimate.valid:
             self.checks.collision.external.reset()
         if safety.holds:
@@ -235,7 +240,7 @@ class Controller:
         self._hold.release()
         emergency = safety.stop is not None and safety.stop.cause is Cause.EMERGENCY_STOP
         if emergency and self.settings.safety.emergency_stop_effect == "zero":
-            effort = self._limiter.zero()
+            effort = self.limiter.zero()
         else:
             effort = self._limited(np.zeros(model.n), estimate, instant)
         return Command(safety.mode, self._desired, effort, ())
@@ -245,7 +250,7 @@ class Controller:
 
         At the start the ramp is from ``start_effort``, relative to the gravity torque.
         """
-        limiter, model = self._limiter, self.arm.model
+        limiter, model = self.limiter, self.arm.model
         if limiter.effort is None:
             gravity = self._gravity_effort(estimate)
             start = gravity if self.start_effort is None else self.start_effort
@@ -253,7 +258,7 @@ class Controller:
         elif self._law_changed or model is not self._model:
             limiter.start(limiter.effort, requested, CHANGE_TIME)
         self._law_changed, self._model = False, model
-        return limiter.limit(requested, instant.limit_dt, instant.ramp_dt)
+        return limiter.limit(requested, instant.limit_dt, instant.ramp_dt, self.safety.holds)
 
     def _gravity_effort(self, estimate: Estimate) -> Array:
         """Return the gravity torque (n,) at the last known position; zeros if it is not finite."""
@@ -280,7 +285,7 @@ class Controller:
         self.tuning = tuning
         self._law_changed |= changed
         self.safety.settings = settings.safety
-        self._limiter.set(tuning.effort_limits, tuning.effort_rates)
+        self.limiter.set(tuning.effort_limits, tuning.effort_rates)
         self.estimator.state_timeout = settings.safety.state_timeout
         if before.settings.velocity_filter_cutoff != settings.velocity_filter_cutoff:
             self.estimator.set_cutoff(settings.velocity_filter_cutoff)

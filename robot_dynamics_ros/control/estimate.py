@@ -21,6 +21,7 @@ from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
 from robot_dynamics_ros.kernels.entries import (
     CONTRADICTS,
+    IMPLAUSIBLE,
     OUT_OF_BOUNDS,
     STANDS_STILL,
     UNCHANGED,
@@ -29,6 +30,7 @@ from robot_dynamics_ros.kernels.entries import (
 from robot_dynamics_ros.kernels.types import Array
 
 _DRIFT = 1e-3  # of clocks, relative
+_SLOWEST = 2e-3  # s of a stamp per s of steady time
 _WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
 
 
@@ -140,7 +142,9 @@ class Estimator:
         self.state_timeout = state_timeout
         self.simulated_time = False
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
-        self.arrival = self._stamp_arrival = -math.inf  # of the last message, and of the last new stamp
+        self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf  # s; also of state, and of new stamp
+        self._time = 0.0  # s, of the last valid state
+        self._jumped = False  # the last state was not plausible after the one before
         self._measured = np.zeros((2, n))
         self._unknown = np.full(n, np.nan)
         self._velocity_measured = False
@@ -270,28 +274,32 @@ class Estimator:
         if self._continuous is not None and last.known and np.isfinite(new[0]).all():
             turns = np.rint((last.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
-        dt = stamp - last.stamp
-        result, joint, distrusted = self._check(new, dt, qd is not None, effort, desired)
+        stamp, step = self._time_step(stamp, steady)
+        result, joint, distrusted = self._check(new, step, qd is not None, effort, desired)
         if result == OUT_OF_BOUNDS:
             fault = state_faults.out_of_bounds(self._names, new)
             qd, new[1] = None, 0.0  # positions are feedback without velocities, too
-            result, joint, distrusted = self._check(new, dt, False, effort, desired)
+            result, joint, distrusted = self._check(new, step, False, effort, desired)
             if result == OUT_OF_BOUNDS or not last.known:
                 self._invalid = self._defect = fault
                 return False
             missing = fault
-        self._invalid = None
+        if self._jumped and step > self.state_timeout:
+            result = IMPLAUSIBLE
+        self._jumped = result == IMPLAUSIBLE
         if result >= STANDS_STILL and last.known:
-            self._invalid = self._defect = (
-                state_faults.still(self._names[joint], new[:, joint])
-                if result == STANDS_STILL
-                else state_faults.implausible(self._names[joint], self._measured[:, joint], new[:, joint], dt)
-            )
+            name = self._names[joint]
             if result == STANDS_STILL:  # the other positions count for the gravity torque
+                self._invalid = state_faults.still(name, new[:, joint])
                 self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
+            elif self._invalid is None or step <= self.state_timeout:
+                self._invalid = state_faults.implausible(name, self._measured[:, joint], new[:, joint], step)
+            self._defect = self._invalid
             return False
-        if stamp < last.stamp:
-            self._defect = state_faults.clock_jump(last.stamp - stamp)
+        self._invalid = None
+        dt = stamp - last.stamp
+        if dt < 0.0:
+            self._defect = state_faults.clock_jump(-dt)
             self._filter.reset()
             self._lag = 0.0
         elif last.known:
@@ -302,16 +310,17 @@ class Estimator:
             contradiction = state_faults.contradiction(self._names[joint], moved, implied, float(new[1, joint]))
         self._defect = contradiction or self._defect
         self._trust = Trust.FULL if contradiction is None else Trust.POSITION
-        self._measured, self._fresh = new, True
+        self._measured, self._valid_arrival, self._fresh = new, steady, True
         if dt != 0.0:
             self._stamp_arrival = steady
+        self._time += abs(step) if last.known else 0.0
         measured = None if qd is None or distrusted else new[1]
-        filtered = self._filter.update(stamp, new[0], measured, _WINDOW if self._velocity_measured else 0.0)
+        filtered = self._filter.update(self._time, new[0], measured, _WINDOW if self._velocity_measured else 0.0)
         state, velocity, source = new, new[1], VelocitySource.MEASURED
         if measured is None:
-            source = VelocitySource.HELD if dt == 0.0 else VelocitySource.DIFFERENTIATED
+            source = VelocitySource.HELD if step == 0.0 else VelocitySource.DIFFERENTIATED
             velocity = filtered
-        if filtered is not measured and (measured is None or stamp > last.stamp):  # the filter ignores a repeated stamp
+        if filtered is not measured and (measured is None or step != 0.0):  # the filter ignores a repeated time
             state = np.array((new[0], filtered))
         if not self._filter.started:
             source = VelocitySource.UNKNOWN
@@ -320,6 +329,18 @@ class Estimator:
             state, velocity, source, True, stamp, age, False, self._trust, self._defect, self._stamp_repeats
         )
         return True
+
+    def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
+        """Return the ``stamp`` (s), and the time (s) since the last valid state, negative for a stamp that went back.
+
+        The time is by stamps or, where these do not advance with the steady clock, by arrival. A stamp that hardly
+        advances counts as the last one.
+        """
+        last = self.estimate.stamp
+        if last < stamp < last + _SLOWEST * (steady - self._stamp_arrival) and not self.simulated_time:
+            stamp = last
+        dt, passed = stamp - last, steady - self._valid_arrival
+        return stamp, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
 
     def _check(
         self, new: Array, dt: float, measures_velocity: bool, effort: Array | None, desired: Array | None

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from robot_dynamics_ros.control.active_law import ActiveLaw
+from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.estimate import Estimate
 from robot_dynamics_ros.control.limits import stopping_deceleration
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
@@ -57,7 +58,7 @@ class DampingCheck:
         self._too_fast_at = -math.inf  # ``update`` then resets the directions
 
     def update(self, velocity: Array, time: float) -> None:
-        """Update with the measured ``velocity`` (n,) at ``time`` (s) by the clock of the trajectories."""
+        """Update with the measured ``velocity`` (n,) at ``time`` (s) of the plan."""
         forth, back = velocity > self.limits, velocity < -self.limits
         if not (forth.any() or back.any()):
             return
@@ -84,14 +85,15 @@ class Hold:
         self._law, self._plan, self._rows = law, plan, rows
         self._load = self._offset = self._held = np.zeros(len(plan.q))
         self._resting = False
+        self._time = 0.0  # s, of the plan
         self.set_largest_velocity(largest_velocity)
 
     def set_largest_velocity(self, largest_velocity: Array) -> None:
         """Set the velocities (n,), rad/s or m/s, of the detection of wrong damping, and restart it."""
         self._damping = DampingCheck(largest_velocity)
 
-    def begin(self, model: RobotModel, estimate: Estimate, fault: Fault, effort: Array) -> None:
-        """Start after ``fault``; ``effort`` (n,) is the last one that the law commanded.
+    def begin(self, model: RobotModel, estimate: Estimate, instant: Instant, fault: Fault, effort: Array) -> None:
+        """Start before ``advance`` after ``fault``; ``effort`` (n,) is the last one that the law commanded.
 
         The load is the law's torque at rest, or ``effort`` of a task-space law, less g(q). It is zero instead if it
         exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
@@ -100,12 +102,14 @@ class Hold:
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
         self._load = self._offset = self._held = np.zeros(len(effort))
         self._damping.begin()
+        self._time = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
         if fault.cause is Cause.CLOCK_JUMPED_BACK:  # false after the reset of a simulation
             keeps = bool((np.abs(self._plan.q - q) < _NEAR).all())
         if estimate.known and law.compensates_gravity and keeps:
-            gravity, moves = model.gravity_torque(q), (np.abs(estimate.state[1]) > _MOVES).any()
+            gravity = model.gravity_torque(q)
+            moves = (np.abs(np.array((estimate.state[1], self._plan.qd))) > _MOVES).any()
             load = self._law.effort_at_rest(model, q, self._plan.q, effort) - gravity
             if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
                 self._load = load
@@ -115,12 +119,14 @@ class Hold:
                 return
         self._law.integral.reset()
 
-    def advance(self, estimate: Estimate, time: float, longest: float) -> None:
-        """Advance the plan to ``time`` (s); each joint stops within ``longest`` (s) and before its limit.
+    def advance(self, estimate: Estimate, dt: float, longest: float) -> None:
+        """Advance the plan by ``dt`` (s); each joint stops within ``longest`` (s) and before its limit.
 
-        Without a valid state the plan holds the last measured position.
+        Without a valid state the plan holds the last measured position. Its time is the sum of time steps, because
+        stamps may stand still or jump.
         """
-        plan = self._plan
+        self._time += dt
+        plan, time = self._plan, self._time
         self._law.deactivate()
         if not estimate.valid:
             if not self._resting or estimate.stale:

@@ -17,6 +17,7 @@ from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCI
 
 _BRAKING_PASSES = 10  # bounds the time of a cycle
 _SHORTEST_STOP = 0.02  # s
+_HOLD_RISE = 0.05  # s, in which the effort of hold may change by its limit
 
 
 def stopping_deceleration(rows: LimitRows, q: Array, qd: Array, deceleration: Array) -> Array:
@@ -99,6 +100,7 @@ class EffortLimiter:
     def set(self, limits: Array, rates: Array) -> None:
         """Set effort ``limits`` (n,), Nm or N, and rate limits ``rates`` (n,), Nm/s or N/s, infinite for no limit."""
         self.limits, self._rates = limits, rates
+        self._hold_rates = np.minimum(rates, limits / _HOLD_RISE)
 
     def start(self, effort: Array, requested: Array, seconds: float) -> None:
         """Start a ramp from ``effort`` (n,) to the ``requested`` effort (n,), which takes ``seconds``.
@@ -109,11 +111,12 @@ class EffortLimiter:
         self._difference = self.effort - requested
         self._fade_time = self._left = seconds
 
-    def limit(self, requested: Array, dt: float, ramp_dt: float) -> Array:
+    def limit(self, requested: Array, dt: float, ramp_dt: float, holds: bool = False) -> Array:
         """Return the limited effort (n,) for a finite ``requested`` effort (n,).
 
         ``dt`` and ``ramp_dt`` (s) are the time steps of rate limits and ramp since the last effort. The rate limit
-        applies to the change from the last effort, and not to the first effort.
+        applies to the change from the last effort, and not to the first effort; if the arm ``holds`` its position after
+        a fault, it is at most the effort limit in 0.05 s.
         """
         if self._left > 0.0:
             self._left = max(self._left - ramp_dt, 0.0)
@@ -122,7 +125,7 @@ class EffortLimiter:
         self.effort = np.empty(len(requested))
         if last is None:
             last, dt = requested, math.inf
-        result = limit_effort(requested, last, self.limits, self._rates, dt, self.effort)
+        result = limit_effort(requested, last, self.limits, self._hold_rates if holds else self._rates, dt, self.effort)
         self.clamped, self.slowed = result & CLAMPED != 0, result & SLOWED != 0
         return self.effort
 

@@ -210,13 +210,15 @@ class ControllerSession:
     def watch(self, now: Now) -> Output:
         """Check for missing states and cycles; return a command if they are missing.
 
-        To be called every ``watch_period`` (s), which is then the period of the cycles, so that the torque changes at
-        the configured rate.
+        To be called every ``watch_period`` (s), which is then the period of the cycles, as it is while a rate limit
+        slows the effort, so that the effort changes at the configured rate.
         """
-        self.watch_period = WATCH_PERIOD
-        if self.controller is None or (command := self.controller.watch(now.steady)) is None:
+        self.watch_period, controller = WATCH_PERIOD, self.controller
+        command = None if controller is None else controller.watch(now.steady)
+        if controller is not None and (command is not None or controller.limiter.slowed):
+            self.watch_period = min(WATCH_PERIOD, controller.clock.period or WATCH_PERIOD)
+        if command is None:
             return Output()
-        self.watch_period = min(WATCH_PERIOD, self.controller.clock.period or WATCH_PERIOD)
         if self._answer.command is not None:
             self._answer = self._answer._replace(command=command)
         return self._output(Output(command))

@@ -356,7 +356,7 @@ def check_state(
     """Check a measured state against bounds and the states before it.
 
     Over an exponential window of MOTION_WINDOW, the change of each position is compared with the integral of its
-    measured velocity. They agree if they differ by less than 0.3 times the plausible step plus 35 % of the larger,
+    measured velocity. They agree if they differ by less than a quarter of the plausible step plus 35 % of the larger,
     so that lags and noise pass, and a wrong sign, half, double or zero do not.
 
     Parameters
@@ -368,8 +368,8 @@ def check_state(
     bounds
         (4, n): change of position that is always plausible, infinite for joints that are not compared; largest
         plausible velocity; change of effort (Nm or N) at which a joint may rest by modelled friction, and further one
-        by friction of an unknown size. A joint with a greater velocity must change its position by at least a quarter
-        of velocity times ``dt``. If no velocity is measured, positions may change by this velocity times ``dt`` in
+        by friction of an unknown size. With a greater velocity, a position must change by at least a quarter of that
+        times ``dt``. If no velocity is measured or trusted, positions may change by this velocity times ``dt`` in
         addition to the step, else by twice the greater of the two velocities.
     dt, longest
         Time between the two states, s. States are not compared if it is not positive or exceeds ``longest``.
@@ -397,18 +397,18 @@ def check_state(
     for j in range(n):
         if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):  # True for NaN
             return OUT_OF_BOUNDS, j, False
-    unchanged = True
+    unchanged, result, joint, distrusted = True, GOOD, 0, False
     for j in range(n):
         qd, change, step, speed = new[1, j], abs(new[0, j] - last[0, j]), bounds[0, j], bounds[1, j]
         unchanged = unchanged and change == 0.0 and qd == last[1, j]
         if compared and step < math.inf:
-            fastest, moves = speed, True
-            if measures_velocity:
-                fastest = 2.0 * max(abs(qd), abs(last[1, j]))
-                moves = abs(qd) <= speed or change >= 0.25 * abs(qd) * dt
-            if change > step + fastest * dt or not moves:
+            if measures_velocity and abs(qd) > speed and change < 0.25 * abs(qd) * dt:
+                motion[6, j], result, joint = 1.0, CONTRADICTS, j
+            trusted = measures_velocity and motion[6, j] == 0.0
+            if change > step + (2.0 * max(abs(qd), abs(last[1, j])) if trusted else speed) * dt:
                 return IMPLAUSIBLE, j, False
-    result, joint, distrusted = UNCHANGED if unchanged else GOOD, 0, False
+    if result == GOOD and unchanged:
+        result = UNCHANGED
     kept = math.exp(-dt / MOTION_WINDOW) if compared else 0.0
     for j in range(n):
         change, step = new[0, j] - last[0, j], bounds[0, j]
@@ -419,7 +419,7 @@ def check_state(
         else:
             motion[0, j] = moved = kept * motion[0, j] + change
             motion[1, j] = implied = kept * motion[1, j] + 0.5 * (new[1, j] + last[1, j]) * dt
-            larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.3 * step
+            larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
             motion[2, j] = motion[2, j] + 0.5 * (new[1, j] + last[1, j]) * dt if change == 0.0 else 0.0
             if measures_velocity and step < math.inf:
                 if abs(motion[2, j]) > step:
