@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, as_array
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
@@ -41,10 +41,7 @@ def point_to_point(
     names = named_joints(joint_names)
     times = time_grid(positive("duration", duration), rate)
     begin, end = joint_vector("start", start, names), joint_vector("goal", goal, names)
-    step = smooth_step(times / duration, duration)
-    return TrajectoryPoints(
-        names, times, begin + step[0] * (end - begin), step[1] * (end - begin), step[2] * (end - begin)
-    )
+    return TrajectoryPoints(names, times, *quintic(times, begin, end, duration))
 
 
 def quintic_then_sine(
@@ -95,30 +92,38 @@ def quintic_then_sine(
     size, hertz = joint_vector("amplitude", amplitude, names), joint_vector("frequency", frequency, names)
     if (hertz <= 0.0).any():
         raise TrajectoryError(f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers")
-    step = smooth_step(np.minimum(times / move, 1.0), move)
+    q, qd, qdd = quintic(times, begin, middle, move)
     local = np.maximum(times - move, 0.0)
     w = 2 * math.pi * hertz
     phase = local[:, None] * w
     wave = size * np.sin(phase), size * w * np.cos(phase), -size * w**2 * np.sin(phase)
-    rise = smooth_step(np.minimum(local / fade, 1.0), fade)
-    fall = smooth_step(np.clip((total_time - times) / fade, 0.0, 1.0), fade)
+    rise, fall = smooth_step(local, fade), smooth_step(total_time - times, fade)
     # The two steps do not overlap: one factor of their product is constant at any time.
     window = (rise[0] * fall[0], rise[1] - fall[1], rise[2] + fall[2])
     return TrajectoryPoints(
         names,
         times,
-        begin + step[0] * (middle - begin) + window[0] * wave[0],
-        step[1] * (middle - begin) + window[1] * wave[0] + window[0] * wave[1],
-        step[2] * (middle - begin) + window[2] * wave[0] + 2 * window[1] * wave[1] + window[0] * wave[2],
+        q + window[0] * wave[0],
+        qd + window[1] * wave[0] + window[0] * wave[1],
+        qdd + window[2] * wave[0] + 2 * window[1] * wave[1] + window[0] * wave[2],
     )
 
 
-def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
+def quintic(times: Array, begin: Array, end: Array, duration: float) -> tuple[Array, Array, Array]:
+    """Return position, velocity and acceleration (m, k) of the quintic from rest at ``begin`` to rest at ``end`` (k,).
+
+    The motion is from 0 to ``duration`` (s); ``times`` (m,), s, may be later.
+    """
+    share, rate, bend = smooth_step(times, duration)
+    return begin + share * (end - begin), rate * (end - begin), bend * (end - begin)
+
+
+def smooth_step(times: Array, duration: float) -> tuple[Array, Array, Array]:
     """Return 10 u^3 - 15 u^4 + 6 u^5 and its first two derivatives by time (1/s, 1/s^2), (m, 1) each.
 
-    ``u`` (m,), 0 to 1, is the time as a share of the ``duration`` (s).
+    u is the share of ``times`` (m,), s, in the ``duration`` (s), limited to 0 to 1.
     """
-    u = u[:, None]
+    u = np.clip(times / duration, 0.0, 1.0)[:, None]
     return (
         u**3 * (10 + u * (6 * u - 15)),
         30 * u**2 * (1 - u) ** 2 / duration,
@@ -215,15 +220,9 @@ def fourier(
     wave = fourier_wave(np.maximum(times - move, 0.0), a, b, 2 * math.pi * frequency)
     begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
     first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * frequency)[0][0] + middle
-    step = smooth_step(np.minimum(times / move, 1.0), move)
-    still = (times <= move)[:, np.newaxis]
-    return TrajectoryPoints(
-        names,
-        times,
-        np.where(still, begin + step[0] * (first - begin), middle + wave[0]),
-        np.where(still, step[1] * (first - begin), wave[1]),
-        np.where(still, step[2] * (first - begin), wave[2]),
-    )
+    moves, series = quintic(times, begin, first, move), (middle + wave[0], wave[1], wave[2])
+    moving = (times <= move)[:, np.newaxis]
+    return TrajectoryPoints(names, times, *(np.where(moving, *pair) for pair in zip(moves, series, strict=True)))
 
 
 def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Array, Array, Array]:
@@ -244,10 +243,7 @@ def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Ar
 
 
 def _finite(name: str, values: ArrayLike) -> Array:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TrajectoryError(f"{name} is {values!r}. Cure: give numbers") from error
+    array = as_array(name, values)
     if not np.isfinite(array).all():
         raise TrajectoryError(f"{name} is {array.tolist()}. Cure: give finite numbers")
     return array

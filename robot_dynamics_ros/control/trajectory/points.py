@@ -97,16 +97,17 @@ def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partia
     return [places[name] for name in named]
 
 
-def _array(name: str, values: Any) -> Array:
+def as_array(name: str, values: Any) -> Array:
+    """Return ``values`` as an array; TrajectoryError, with the ``name`` of the values, unless they are numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TrajectoryError(f"{name} are not an array of numbers ({error}). Cure: give numbers") from error
+        raise TrajectoryError(f"{name} is {values!r}. Cure: give numbers") from error
 
 
 def checked_times(values: Any) -> Array:
     """Return ``values`` as times (m,), s; TrajectoryError unless finite, not negative and strictly increasing."""
-    times = _array("the times", values)
+    times = as_array("times", values)
     if times.ndim != 1 or not times.size:
         raise TrajectoryError(
             "the trajectory has no points. Cure: give at least one, with positions and time_from_start"
@@ -132,7 +133,7 @@ def _checked_field(points: TrajectoryPoints, field: str) -> Array:
     shape, is_position = (len(points.times), len(names)), field == "positions"
     if values is None and not is_position:
         return np.zeros(shape)
-    array, most = _array(f"the {field}", values), LARGEST if is_position else np.finfo(np.float64).max
+    array, most = as_array(field, values), LARGEST if is_position else np.finfo(np.float64).max
     if array.shape != shape:
         raise TrajectoryError(
             f"{field} have shape {array.shape}, but {shape[0]} points of {shape[1]} joints need {shape}. "
@@ -160,8 +161,8 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
     end = tables[1][-1]
     for i in [] if allow_nonzero_velocity_at_end else np.flatnonzero(np.abs(end) > _REST).tolist():
         raise TrajectoryError(
-            f"the last point's velocity of joint '{points.joint_names[i]}' is {end[i]:.6g}, not zero. Cure: end at rest "
-            "or allow it (allow_nonzero_velocity_at_trajectory_end)"
+            f"the last point's velocity of joint '{points.joint_names[i]}' is {end[i]:.6g}, not zero. "
+            "Cure: end at rest or allow it (allow_nonzero_velocity_at_trajectory_end)"
         )
     return times, tables
 
@@ -172,7 +173,7 @@ def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
     Raises TrajectoryError, with the ``name`` of the quantity, for a wrong size and numbers that are not finite.
     """
     n = len(joint_names)
-    array = np.zeros(n) if values is None else _array(f"the start state's {name} values", values)
+    array = np.zeros(n) if values is None else as_array(f"the start state's {name}", values)
     if array.shape != (n,):
         raise TrajectoryError(
             f"the start state's {name} has shape {array.shape}. Cure: give ({n},), one for each joint"

@@ -87,7 +87,7 @@ class JointLimits(NamedTuple):
         step = q[first] - start
         for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _STEP_TOLERANCE)).tolist():
             raise TrajectoryError(
-                f"joint '{self.rows.names[i]}' would have to step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
+                f"joint '{self.rows.names[i]}' would step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
                 "Cure: start at the arm's position, give the first point a later time, or raise set_point_step_limit"
             )
         return turns
