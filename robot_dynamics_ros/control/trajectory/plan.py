@@ -183,12 +183,9 @@ class MotionPlan:
             points,
             self._names,
             here + wait,
-            (state[0], state[1], state[2]),
-            start_effort=state[3],
+            tuple(state),
             state_time=begin,
-            upsample_positions=rules.positions_upsampling,
-            allow_partial_joints=rules.allow_partial_joints_goal,
-            allow_nonzero_velocity_at_end=rules.allow_nonzero_velocity_at_trajectory_end,
+            rules=rules,
             limits=limits,
         )
         trajectory.check_not_over(here)

@@ -76,4 +76,4 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
         coefficients[block, 1, 1] = coefficients[block, 2, 2] = acceleration
     holds = np.zeros((2, 4, len(q)))
     holds[0, 0], holds[1] = q, coefficients[-1, -1]
-    return Trajectory(time, knots, holds, coefficients)
+    return Trajectory(time, knots, holds, lambda first, after: coefficients[first:after])
