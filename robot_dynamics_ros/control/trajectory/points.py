@@ -43,23 +43,17 @@ class TrajectoryPoints:
 
     @classmethod
     def from_rows(
-        cls,
-        joint_names: Iterable[str],
-        times: Sequence[float],
-        positions: Sequence[Sequence[float]],
-        velocities: Sequence[Sequence[float]] = (),
-        accelerations: Sequence[Sequence[float]] = (),
-        effort: Sequence[Sequence[float]] = (),
+        cls, joint_names: Iterable[str], times: Sequence[float], *fields: Sequence[Sequence[float]]
     ) -> TrajectoryPoints:
-        """Create points from one row (k,) per point, as in a message; empty rows mean an absent field.
+        """Create points from positions and further ``fields`` in the order of `FIELDS`, one row (k,) per point.
 
-        Raises TrajectoryError for a row of the wrong length and for a field that only some points have.
+        A field is absent if it has only empty rows, as in a message, or is not given. Raises TrajectoryError for a row
+        of the wrong length and for a field that only some points have.
         """
         names = tuple(joint_names)
-        tables: list[Array | None] = []
-        for field, rows in zip(FIELDS, (positions, velocities, accelerations, effort), strict=True):
+        tables: dict[str, Array] = {"positions": np.empty((0, len(names)))}
+        for field, rows in zip(FIELDS, fields, strict=False):
             if not any(len(row) for row in rows):
-                tables.append(None)
                 continue
             for i, row in enumerate(rows):
                 if len(row) != len(names):
@@ -68,9 +62,8 @@ class TrajectoryPoints:
                         f"give one value for each joint in every point, or omit {field} in all points"
                     )
             numbers = chain.from_iterable(rows)  # much faster than np.array on array.array rows
-            tables.append(np.fromiter(numbers, np.float64).reshape(-1, len(names)))
-        q = tables[0] if tables[0] is not None else np.empty((0, len(names)))
-        return cls(names, np.array(times, dtype=np.float64), q, *tables[1:])
+            tables[field] = np.fromiter(numbers, np.float64).reshape(-1, len(names))
+        return cls(names, np.array(times, dtype=np.float64), **tables)
 
 
 def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
@@ -112,14 +105,11 @@ def checked_times(values: Any) -> Array:
         raise TrajectoryError(
             "the trajectory has no points. Cure: give at least one, with positions and time_from_start"
         )
-    if not np.isfinite(times).all():
-        i = int(np.argmin(np.isfinite(times)))
+    for i in np.flatnonzero(~np.isfinite(times)).tolist():
         raise TrajectoryError(f"the time of point {i} is {times[i]}. Cure: give finite seconds")
     if times[0] < 0.0:
         raise TrajectoryError(f"the time of point 0 is {times[0]} s. Cure: give times of at least 0")
-    after = times[1:] > times[:-1]
-    if not after.all():
-        i = int(np.argmin(after))
+    for i in np.flatnonzero(times[1:] <= times[:-1]).tolist():
         raise TrajectoryError(
             f"point {i + 1} at {times[i + 1]} s is not after point {i} at {times[i]} s. "
             "Cure: sort the points, and give each a different time"
