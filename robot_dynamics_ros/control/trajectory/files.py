@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.control.trajectory.points import FIELDS, TrajectoryPoints, checked_points, joint_columns
+from robot_dynamics_ros.control.trajectory.points import (
+    FIELDS,
+    TrajectoryPoints,
+    checked_points,
+    different_names,
+    joint_columns,
+)
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.model import RobotModel
@@ -56,9 +62,7 @@ def _trajectory(message: Any) -> TrajectoryPoints:
             "it; give a parameter file, as robot_dynamics excite writes it, with --config"
         )
     _check_keys(message, _MESSAGE, "the trajectory")
-    names = message["joint_names"]
-    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise TrajectoryError(f"joint_names is {names!r}. Cure: list each joint once")
+    names = different_names(message["joint_names"])
     rows: dict[str, list[list[float]]] = {field: [] for field in FIELDS}
     times = []
     for i, point in enumerate(message["points"]):

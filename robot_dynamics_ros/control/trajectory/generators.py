@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, as_array
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, as_array, different_names, joint_values
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
@@ -38,9 +38,9 @@ def point_to_point(
     TrajectoryError
         For invalid arguments, naming the argument.
     """
-    names = named_joints(joint_names)
+    names = different_names(joint_names)
     times = time_grid(positive("duration", duration), rate)
-    begin, end = joint_vector("start", start, names), joint_vector("goal", goal, names)
+    begin, end = joint_values("start", start, names), joint_values("goal", goal, names)
     return TrajectoryPoints(names, times, *quintic(times, begin, end, duration))
 
 
@@ -79,7 +79,7 @@ def quintic_then_sine(
     TrajectoryError
         For invalid arguments, naming the argument.
     """
-    names = named_joints(joint_names)
+    names = different_names(joint_names)
     move = positive("move_time", move_time)
     sine_time = positive("total_time", total_time) - move
     if sine_time <= 0.0:
@@ -88,8 +88,8 @@ def quintic_then_sine(
         )
     fade = sine_time / 4
     times = time_grid(total_time, rate)
-    begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
-    size, hertz = joint_vector("amplitude", amplitude, names), joint_vector("frequency", frequency, names)
+    begin, middle = joint_values("start", start, names), joint_values("center", center, names)
+    size, hertz = joint_values("amplitude", amplitude, names), joint_values("frequency", frequency, names)
     if (hertz <= 0.0).any():
         raise TrajectoryError(f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers")
     q, qd, qdd = quintic(times, begin, middle, move)
@@ -145,27 +145,6 @@ def positive(name: str, value: float) -> float:
     return float(value)
 
 
-def named_joints(joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names as a tuple; TrajectoryError unless there is at least one and all differ."""
-    names = tuple(joint_names)
-    if not names or isinstance(joint_names, str) or len(set(names)) != len(names):
-        raise TrajectoryError(f"joint_names is {joint_names!r}. Cure: give a list of different joint names")
-    return names
-
-
-def joint_vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
-    """Return ``value``, one number for all joints ``names`` or one per joint, as (k,).
-
-    Raises TrajectoryError, with the ``name`` of the argument, for any other shape and for numbers that are not finite.
-    """
-    array = _finite(name, value)
-    if array.shape not in ((), (len(names),)):
-        raise TrajectoryError(
-            f"{name} has shape {array.shape}. Cure: give one number or one for each of {len(names)} joints"
-        )
-    return np.broadcast_to(array, (len(names),)).astype(np.float64)
-
-
 def fourier(
     joint_names: Sequence[str],
     start: ArrayLike,
@@ -205,7 +184,7 @@ def fourier(
     TrajectoryError
         For invalid arguments, naming the argument, and for a series that does not start at rest.
     """
-    names = named_joints(joint_names)
+    names = different_names(joint_names)
     frequency, move = positive("base_frequency", base_frequency), positive("move_time", move_time)
     if not isinstance(cycles, int) or cycles < 1:
         raise TrajectoryError(f"cycles is {cycles}. Cure: give a whole number, at least 1")
@@ -218,7 +197,7 @@ def fourier(
     times = time_grid(move + cycles / frequency, rate)
     # Whole periods: the series starts and ends in the same state of rest.
     wave = fourier_wave(np.maximum(times - move, 0.0), a, b, 2 * math.pi * frequency)
-    begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
+    begin, middle = joint_values("start", start, names), joint_values("center", center, names)
     first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * frequency)[0][0] + middle
     moves, series = quintic(times, begin, first, move), (middle + wave[0], wave[1], wave[2])
     moving = (times <= move)[:, np.newaxis]
@@ -242,15 +221,10 @@ def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Ar
     )
 
 
-def _finite(name: str, values: ArrayLike) -> Array:
+def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
     array = as_array(name, values)
     if not np.isfinite(array).all():
         raise TrajectoryError(f"{name} is {array.tolist()}. Cure: give finite numbers")
-    return array
-
-
-def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
-    array = _finite(name, values)
     if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
         raise TrajectoryError(
             f"{name} has shape {array.shape}. Cure: give equally many coefficients for each of {len(names)} joints"

@@ -98,6 +98,28 @@ def as_array(name: str, values: Any) -> Array:
         raise TrajectoryError(f"{name} is {values!r}. Cure: give numbers") from error
 
 
+def different_names(joint_names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names as a tuple; TrajectoryError unless there is at least one and all are texts and differ."""
+    names, is_list = tuple(joint_names), not isinstance(joint_names, str)
+    if not (is_list and names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)):
+        raise TrajectoryError(f"joint_names is {joint_names!r}. Cure: list each joint once")
+    return names
+
+
+def joint_values(name: str, values: Any, joint_names: Sequence[str]) -> Array:
+    """Return ``values``, one number for all of the k joints ``joint_names`` or one per joint, as a new array (k,).
+
+    Raises TrajectoryError, with the ``name`` of the values, for another shape and for numbers that are not finite.
+    """
+    array, k = as_array(name, values), len(joint_names)
+    if array.shape not in ((), (k,)):
+        raise TrajectoryError(f"{name} has shape {array.shape}. Cure: give one number or one for each of {k} joints")
+    array = np.full(k, array)
+    for i in np.flatnonzero(~np.isfinite(array)).tolist():
+        raise TrajectoryError(f"{name} of joint '{joint_names[i]}' is {array[i]}. Cure: give finite numbers")
+    return array
+
+
 def checked_times(values: Any) -> Array:
     """Return ``values`` as times (m,), s; TrajectoryError unless finite, not negative and strictly increasing."""
     times = as_array("times", values)
@@ -155,21 +177,3 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
             "Cure: end at rest or allow it (allow_nonzero_velocity_at_trajectory_end)"
         )
     return times, tables
-
-
-def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
-    """Return ``values`` of one quantity of the start state of the n joints ``joint_names`` as (n,), zeros for None.
-
-    Raises TrajectoryError, with the ``name`` of the quantity, for a wrong size and numbers that are not finite.
-    """
-    n = len(joint_names)
-    array = np.zeros(n) if values is None else as_array(f"the start state's {name}", values)
-    if array.shape != (n,):
-        raise TrajectoryError(
-            f"the start state's {name} has shape {array.shape}. Cure: give ({n},), one for each joint"
-        )
-    for i in np.flatnonzero(~np.isfinite(array)).tolist():
-        raise TrajectoryError(
-            f"the start state's {name} of joint '{joint_names[i]}' is {array[i]}. Cure: wait for a finite state"
-        )
-    return array

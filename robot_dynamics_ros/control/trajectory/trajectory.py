@@ -15,7 +15,7 @@ import numpy as np
 
 from robot_dynamics_ros.control.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.interpolation import Knots, segments, spline_velocities
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_state, joint_columns
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns, joint_values
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
@@ -128,7 +128,10 @@ class Trajectory:
         times, given = checked_points(points, rules.allow_nonzero_velocity_at_trajectory_end)
         if not math.isfinite(start_time) or not (state_time is None or math.isfinite(state_time)):
             raise TrajectoryError("the start time is not a finite number. Cure: give seconds")
-        state = [checked_state(name, x, joint_names) for name, x in zip_longest(_STATE, start_state)]
+        state = [
+            joint_values(f"the start state's {name}", 0.0 if x is None else x, joint_names)
+            for name, x in zip_longest(_STATE, start_state)
+        ]
         state_at = 0.0 if state_time is None else state_time - start_time
         start = Knots(np.array([state_at]), *(x[None] for x in state))
         knots = Knots(times, *_spread(given, columns, state[0]))
