@@ -20,8 +20,6 @@ from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
 
-__all__ = ["Trajectory", "TrajectoryPoints"]
-
 _NANOSECOND = 1e-9  # the resolution of time_from_start
 _AT_ONCE = 64  # segments whose polynomials are computed together
 _DEFAULT_RULES = TrajectoryRules()
