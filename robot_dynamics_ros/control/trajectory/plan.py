@@ -243,7 +243,7 @@ class MotionPlan:
         return self.busy
 
     def _sample(self, piece: _Piece, when: float, out: Array) -> bool:
-        """Write the motion of the joints of ``piece`` at a trajectory time to ``out`` (4, n); True until its end."""
+        """Write the motion of the joints of ``piece`` at ``when`` (s) to ``out`` (4, n); return True until its end."""
         active = piece.trajectory.sample_rows(when, self._sampled)
         np.copyto(out, self._sampled, where=piece.joints)
         return active
