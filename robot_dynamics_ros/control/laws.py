@@ -55,11 +55,10 @@ def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[st
     if len(values) == 0:
         return np.full(len(joint_names), np.inf)
     limits = per_joint(name, values, joint_names, most=np.inf)
-    for joint, value in zip(joint_names, limits.tolist(), strict=True):
-        if value == 0.0:
-            raise RobotDynamicsError(
-                f'{name}: 0 for joint "{joint}". Cure: give a positive number, or an empty list for no limit'
-            )
+    for j in np.flatnonzero(limits == 0.0).tolist():
+        raise RobotDynamicsError(
+            f'{name}: 0 for joint "{joint_names[j]}". Cure: give a positive number, or an empty list for no limit'
+        )
     return limits
 
 
@@ -99,7 +98,7 @@ def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, 
     The closed-loop error dynamics are e'' + Kd e' + Kp e + Ki int e = 0. Craig 10.4; Luh, Walker and Paul 1980
     ("resolved acceleration"); with the integral Lewis, Dawson and Abdallah, Robot Manipulator Control, 4.4.
     """
-    return model.inverse_dynamics(q, qd, desired.qdd + _pd(gains, desired, q, qd) + gains.ki * integral)
+    return model.inverse_dynamics(q, qd, desired.qdd + pd(model, gains, desired, q, qd, integral) + gains.ki * integral)
 
 
 def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
@@ -108,7 +107,7 @@ def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, q
     Craig 10.5, "feedforward nonlinear control"; Kelly, Santibanez and Loria, Control of Robot Manipulators in Joint
     Space (2005), chapter 12.
     """
-    return model.inverse_dynamics(desired.q, desired.qd, desired.qdd) + _pd(gains, desired, q, qd)
+    return model.inverse_dynamics(desired.q, desired.qd, desired.qdd) + pd(model, gains, desired, q, qd, integral)
 
 
 def pd_plus(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
@@ -120,18 +119,18 @@ def pd_plus(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Arra
     """
     inertial = model.mass_matrix(q) @ desired.qdd
     velocity = model.coriolis_matrix(q, qd) @ desired.qd
-    torque: Array = inertial + velocity + model.gravity_torque(q) + _pd(gains, desired, q, qd)
+    torque: Array = inertial + velocity + model.gravity_torque(q) + pd(model, gains, desired, q, qd, integral)
     return torque
 
 
 def pd_gravity(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
     """Return g(q) + Kp e + Kd e', PD control with gravity compensation. Takegaki and Arimoto 1981."""
-    return model.gravity_torque(q) + _pd(gains, desired, q, qd)
+    return model.gravity_torque(q) + pd(model, gains, desired, q, qd, integral)
 
 
 def pd(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
     """Return Kp e + Kd e', independent joint PD control. Craig 10.6."""
-    return _pd(gains, desired, q, qd)
+    return gains.kp * (desired.q - q) + gains.kd * (desired.qd - qd)
 
 
 def gravity_compensation(
@@ -139,10 +138,6 @@ def gravity_compensation(
 ) -> Array:
     """Return g(q), gravity compensation without feedback, for manual guidance. G of Craig (6.59)."""
     return model.gravity_torque(q)
-
-
-def _pd(gains: Gains, desired: Motion, q: Array, qd: Array) -> Array:
-    return gains.kp * (desired.q - q) + gains.kd * (desired.qd - qd)
 
 
 @dataclass(frozen=True, kw_only=True)

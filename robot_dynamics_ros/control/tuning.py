@@ -68,14 +68,13 @@ class Tuning:
             )
         self.settings, self._names = settings, names
         self.law = LAWS[settings.law]
-        posture = self.gains(np.ones(model.n))
-        rows = component_rows(settings.task_space.components)
-        kp, kd = component_gains(settings.task_space.natural_frequency, settings.task_space.damping_ratio)
+        posture, task = self.gains(np.ones(model.n)), settings.task_space
+        components = component_rows(task.components)
+        kp, kd = component_gains(task.natural_frequency, task.damping_ratio)
         self.end_effector: EndEffector | None = None
         if self.law.task_space:
-            speeds = settings.task_space.max_linear_velocity, settings.task_space.max_angular_velocity
-            gains = TaskGains(kp, kd, posture.kp, posture.kd, *speeds)
-            self.end_effector = _end_effector(model, settings.task_space.link, rows, gains)
+            gains = TaskGains(kp, kd, posture.kp, posture.kd, task.max_linear_velocity, task.max_angular_velocity)
+            self.end_effector = _end_effector(model, task.link, components, gains)
         self.adds_friction = bool(
             self.law.compensates_friction and settings.friction_compensation and model.friction_parameters.any()
         )
@@ -311,10 +310,9 @@ def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: Ta
             f"task_space.components: {len(rows)} components for {model.n} joints. "
             f'Cure: list at most {model.n}, e.g. "{" ".join(COMPONENTS[: model.n])}"'
         )
-    for joint, damping in zip(model.joint_names, gains.posture_kd.tolist(), strict=True):
-        if damping == 0.0:
-            raise RobotDynamicsError(
-                f'gains: joint "{joint}" has no damping at a singularity. Cure: set gains.damping_ratio and '
-                "gains.natural_frequency, or gains.kd, to positive numbers"
-            )
+    for j in np.flatnonzero(gains.posture_kd == 0.0).tolist():
+        raise RobotDynamicsError(
+            f'gains: joint "{model.joint_names[j]}" has no damping at a singularity. Cure: set gains.damping_ratio and '
+            "gains.natural_frequency, or gains.kd, to positive numbers"
+        )
     return EndEffector(link, rows, gains)

@@ -33,7 +33,7 @@ def moving_state(seed):
 def build(points, start_time=0.0, state=REST, kind="quintic", **options):
     """Return the trajectory through the points."""
     if kind == "linear":
-        options["upsample_positions"] = False
+        options["rules"] = TrajectoryRules(positions_upsampling=False)
     return Trajectory.from_points(points, NAMES, start_time, state, **options)
 
 

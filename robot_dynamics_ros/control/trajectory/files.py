@@ -10,7 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.control.trajectory.points import FIELDS, TrajectoryPoints, checked_points, joint_columns
+from robot_dynamics_ros.control.trajectory.points import (
+    FIELDS,
+    TrajectoryPoints,
+    checked_points,
+    different_names,
+    joint_columns,
+)
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.model import RobotModel
@@ -56,9 +62,7 @@ def _trajectory(message: Any) -> TrajectoryPoints:
             "it; give a parameter file, as robot_dynamics excite writes it, with --config"
         )
     _check_keys(message, _MESSAGE, "the trajectory")
-    names = message["joint_names"]
-    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise TrajectoryError(f"joint_names is {names!r}. Cure: list each joint once")
+    names = different_names(message["joint_names"])
     rows: dict[str, list[list[float]]] = {field: [] for field in FIELDS}
     times = []
     for i, point in enumerate(message["points"]):
@@ -74,10 +78,10 @@ def _trajectory(message: Any) -> TrajectoryPoints:
 
 
 def _seconds(i: int, time: Any) -> float:
-    if isinstance(time, dict):
-        _check_keys(time, _TIME, f"point {i}: time_from_start")
-    sec, nanosec = (time.get(key, 0) for key in _TIME) if isinstance(time, dict) and time else (-1, -1)
-    if not (_is_whole(sec, _LONGEST) and _is_whole(nanosec, _SECOND)):
+    table = time if isinstance(time, dict) else {}
+    _check_keys(table, _TIME, f"point {i}: time_from_start")
+    sec, nanosec = (table.get(key, 0) for key in _TIME)
+    if not (table and _is_whole(sec, _LONGEST) and _is_whole(nanosec, _SECOND)):
         raise TrajectoryError(f"point {i} has the time_from_start {time!r}. Cure: give {{sec: 1, nanosec: 500000000}}")
     return float(sec + nanosec * 1e-9)
 
@@ -111,7 +115,7 @@ def joined(slices: Sequence[TrajectoryPoints]) -> TrajectoryPoints:
     There is at least one slice. All have the same joints and fields, and times since the same start.
     """
     first = slices[0]
-    given = [name for name, value in vars(first).items() if isinstance(value, np.ndarray)]
+    given = [name for name in ("times", *FIELDS) if getattr(first, name) is not None]
     tables: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in slices]) for name in given}
     return replace(first, **tables)
 
@@ -162,8 +166,7 @@ def trajectory_effort(
         if friction_smoothing_velocity is not None:
             effort += model.friction_torque(q, qd, friction_smoothing_velocity)
         named = effort[:, columns]
-        if not np.isfinite(named).all():
-            i, j = np.argwhere(~np.isfinite(named))[0]
+        for i, j in np.argwhere(~np.isfinite(named)).tolist():
             raise TrajectoryError(
                 f"the effort of joint '{joint_names[j]}' at {times[i]:g} s is {named[i, j]}. "
                 "Cure: use smaller positions, velocities and accelerations"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, as_array, different_names, joint_values
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
@@ -38,13 +38,10 @@ def point_to_point(
     TrajectoryError
         For invalid arguments, naming the argument.
     """
-    names = named_joints(joint_names)
+    names = different_names(joint_names)
     times = time_grid(positive("duration", duration), rate)
-    begin, end = joint_vector("start", start, names), joint_vector("goal", goal, names)
-    step = smooth_step(times / duration, duration)
-    return TrajectoryPoints(
-        names, times, begin + step[0] * (end - begin), step[1] * (end - begin), step[2] * (end - begin)
-    )
+    begin, end = joint_values("start", start, names), joint_values("goal", goal, names)
+    return TrajectoryPoints(names, times, *quintic(times, begin, end, duration))
 
 
 def quintic_then_sine(
@@ -82,7 +79,7 @@ def quintic_then_sine(
     TrajectoryError
         For invalid arguments, naming the argument.
     """
-    names = named_joints(joint_names)
+    names = different_names(joint_names)
     move = positive("move_time", move_time)
     sine_time = positive("total_time", total_time) - move
     if sine_time <= 0.0:
@@ -91,34 +88,42 @@ def quintic_then_sine(
         )
     fade = sine_time / 4
     times = time_grid(total_time, rate)
-    begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
-    size, hertz = joint_vector("amplitude", amplitude, names), joint_vector("frequency", frequency, names)
+    begin, middle = joint_values("start", start, names), joint_values("center", center, names)
+    size, hertz = joint_values("amplitude", amplitude, names), joint_values("frequency", frequency, names)
     if (hertz <= 0.0).any():
         raise TrajectoryError(f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers")
-    step = smooth_step(np.minimum(times / move, 1.0), move)
+    q, qd, qdd = quintic(times, begin, middle, move)
     local = np.maximum(times - move, 0.0)
     w = 2 * math.pi * hertz
     phase = local[:, None] * w
     wave = size * np.sin(phase), size * w * np.cos(phase), -size * w**2 * np.sin(phase)
-    rise = smooth_step(np.minimum(local / fade, 1.0), fade)
-    fall = smooth_step(np.clip((total_time - times) / fade, 0.0, 1.0), fade)
+    rise, fall = smooth_step(local, fade), smooth_step(total_time - times, fade)
     # The two steps do not overlap: one factor of their product is constant at any time.
     window = (rise[0] * fall[0], rise[1] - fall[1], rise[2] + fall[2])
     return TrajectoryPoints(
         names,
         times,
-        begin + step[0] * (middle - begin) + window[0] * wave[0],
-        step[1] * (middle - begin) + window[1] * wave[0] + window[0] * wave[1],
-        step[2] * (middle - begin) + window[2] * wave[0] + 2 * window[1] * wave[1] + window[0] * wave[2],
+        q + window[0] * wave[0],
+        qd + window[1] * wave[0] + window[0] * wave[1],
+        qdd + window[2] * wave[0] + 2 * window[1] * wave[1] + window[0] * wave[2],
     )
 
 
-def smooth_step(u: Array, duration: float) -> tuple[Array, Array, Array]:
+def quintic(times: Array, begin: Array, end: Array, duration: float) -> tuple[Array, Array, Array]:
+    """Return position, velocity and acceleration (m, k) of the quintic from rest at ``begin`` to rest at ``end`` (k,).
+
+    The motion is from 0 to ``duration`` (s); ``times`` (m,), s, may be later.
+    """
+    share, rate, bend = smooth_step(times, duration)
+    return begin + share * (end - begin), rate * (end - begin), bend * (end - begin)
+
+
+def smooth_step(times: Array, duration: float) -> tuple[Array, Array, Array]:
     """Return 10 u^3 - 15 u^4 + 6 u^5 and its first two derivatives by time (1/s, 1/s^2), (m, 1) each.
 
-    ``u`` (m,), 0 to 1, is the time as a share of the ``duration`` (s).
+    u is the share of ``times`` (m,), s, in the ``duration`` (s), limited to 0 to 1.
     """
-    u = u[:, None]
+    u = np.clip(times / duration, 0.0, 1.0)[:, None]
     return (
         u**3 * (10 + u * (6 * u - 15)),
         30 * u**2 * (1 - u) ** 2 / duration,
@@ -138,27 +143,6 @@ def positive(name: str, value: float) -> float:
     if not (math.isfinite(value) and value > 0.0):
         raise TrajectoryError(f"{name} is {value}. Cure: give a positive number")
     return float(value)
-
-
-def named_joints(joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names as a tuple; TrajectoryError unless there is at least one and all differ."""
-    names = tuple(joint_names)
-    if not names or isinstance(joint_names, str) or len(set(names)) != len(names):
-        raise TrajectoryError(f"joint_names is {joint_names!r}. Cure: give a list of different joint names")
-    return names
-
-
-def joint_vector(name: str, value: ArrayLike, names: tuple[str, ...]) -> Array:
-    """Return ``value``, one number for all joints ``names`` or one per joint, as (k,).
-
-    Raises TrajectoryError, with the ``name`` of the argument, for any other shape and for numbers that are not finite.
-    """
-    array = _finite(name, value)
-    if array.shape not in ((), (len(names),)):
-        raise TrajectoryError(
-            f"{name} has shape {array.shape}. Cure: give one number or one for each of {len(names)} joints"
-        )
-    return np.broadcast_to(array, (len(names),)).astype(np.float64)
 
 
 def fourier(
@@ -200,7 +184,7 @@ def fourier(
     TrajectoryError
         For invalid arguments, naming the argument, and for a series that does not start at rest.
     """
-    names = named_joints(joint_names)
+    names = different_names(joint_names)
     frequency, move = positive("base_frequency", base_frequency), positive("move_time", move_time)
     if not isinstance(cycles, int) or cycles < 1:
         raise TrajectoryError(f"cycles is {cycles}. Cure: give a whole number, at least 1")
@@ -213,17 +197,11 @@ def fourier(
     times = time_grid(move + cycles / frequency, rate)
     # Whole periods: the series starts and ends in the same state of rest.
     wave = fourier_wave(np.maximum(times - move, 0.0), a, b, 2 * math.pi * frequency)
-    begin, middle = joint_vector("start", start, names), joint_vector("center", center, names)
+    begin, middle = joint_values("start", start, names), joint_values("center", center, names)
     first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * frequency)[0][0] + middle
-    step = smooth_step(np.minimum(times / move, 1.0), move)
-    still = (times <= move)[:, np.newaxis]
-    return TrajectoryPoints(
-        names,
-        times,
-        np.where(still, begin + step[0] * (first - begin), middle + wave[0]),
-        np.where(still, step[1] * (first - begin), wave[1]),
-        np.where(still, step[2] * (first - begin), wave[2]),
-    )
+    moves, series = quintic(times, begin, first, move), (middle + wave[0], wave[1], wave[2])
+    moving = (times <= move)[:, np.newaxis]
+    return TrajectoryPoints(names, times, *(np.where(moving, *pair) for pair in zip(moves, series, strict=True)))
 
 
 def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Array, Array, Array]:
@@ -243,18 +221,10 @@ def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Ar
     )
 
 
-def _finite(name: str, values: ArrayLike) -> Array:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise TrajectoryError(f"{name} is {values!r}. Cure: give numbers") from error
+def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
+    array = as_array(name, values)
     if not np.isfinite(array).all():
         raise TrajectoryError(f"{name} is {array.tolist()}. Cure: give finite numbers")
-    return array
-
-
-def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
-    array = _finite(name, values)
     if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
         raise TrajectoryError(
             f"{name} has shape {array.shape}. Cure: give equally many coefficients for each of {len(names)} joints"

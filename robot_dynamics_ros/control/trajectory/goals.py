@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.laws import LAWS, Motion, per_joint
+from robot_dynamics_ros.control.laws import Motion, per_joint
 from robot_dynamics_ros.control.parameters import GOAL_TIME, GOAL_TOLERANCE, PATH_TOLERANCE, STOPPED_VELOCITY_TOLERANCE
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -161,8 +161,7 @@ class GoalMonitor:
         first, self._first = self._first, False
         late = time - self._end
         if error is not None and (first or late < 0.0):  # the first cycle also for a single-point trajectory
-            off = self._off(error, self._tolerances.path, "path tolerance")
-            if off:
+            if off := self._off(error, self._tolerances.path, "path tolerance"):
                 return Outcome(Code.PATH_TOLERANCE_VIOLATED, off)
         if late < 0.0:
             return None
@@ -190,11 +189,8 @@ class GoalMonitor:
 
 def refusal(error: RobotDynamicsError) -> Outcome:
     """Return the outcome of a goal that is rejected with ``error``, whose type selects the code."""
-    if isinstance(error, JointNamesError):
-        return Outcome(Code.INVALID_JOINTS, str(error))
-    if isinstance(error, TrajectoryOverError):
-        return Outcome(Code.OLD_HEADER_TIMESTAMP, str(error))
-    return Outcome(Code.INVALID_GOAL, str(error))
+    codes: dict[type, Code] = {JointNamesError: Code.INVALID_JOINTS, TrajectoryOverError: Code.OLD_HEADER_TIMESTAMP}
+    return Outcome(codes.get(type(error), Code.INVALID_GOAL), str(error))
 
 
 class Ending(Enum):
@@ -285,7 +281,7 @@ class GoalExecution:
         if controller.mode is not Mode.ACTIVE:
             cause = "" if controller.safety.fault is None else f": {controller.safety.fault.message}"
             return aborted(f"the controller changed to {controller.mode.value}{cause}")
-        if not LAWS[controller.settings.law].follows:
+        if not controller.tuning.law.follows:
             return aborted(f"the law was changed to {controller.settings.law}, which does not follow trajectories")
         if controller.plan.drops != self._drops:
             return aborted("the trajectory was dropped")
@@ -321,6 +317,7 @@ def aborted(reason: str) -> GoalEvent:
 
 def check_law(controller: Controller) -> None:
     """Raise RobotDynamicsError if the control law of ``controller`` does not follow joint trajectories."""
-    law = controller.settings.law
-    if not LAWS[law].follows:
-        raise RobotDynamicsError(f"the law {law} does not follow joint trajectories. Cure: set another law")
+    if not controller.tuning.law.follows:
+        raise RobotDynamicsError(
+            f"the law {controller.settings.law} does not follow joint trajectories. Cure: set another law"
+        )

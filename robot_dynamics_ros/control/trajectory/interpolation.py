@@ -39,30 +39,26 @@ def segments(knots: Knots, degree: int) -> Array:
     """
     q, qd, qdd, effort = knots[1:]
     m, n = len(knots.times) - 1, q.shape[1]
+    polynomials = np.zeros((m, degree + 1, 4, n))
+    c = polynomials[:, ::-1].transpose(1, 2, 0, 3)  # view (degree + 1, 4, m, n), by ascending power
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         h = np.diff(knots.times)[:, None]
-        c = np.zeros((degree + 1, m, n))  # ascending powers
         d, v0, v1, a0, a1 = q[1:] - q[:-1], qd[:-1] * h, qd[1:] * h, qdd[:-1] * h**2, qdd[1:] * h**2
-        c[0] = q[:-1]
-        c[1] = d / h if degree == 1 else qd[:-1]
+        c[0, 0] = q[:-1]
+        c[1, 0] = d / h if degree == 1 else qd[:-1]
         if degree == 3:
-            c[2] = (3 * d - 2 * v0 - v1) / h**2
-            c[3] = (v0 + v1 - 2 * d) / h**3
+            c[2, 0] = (3 * d - 2 * v0 - v1) / h**2
+            c[3, 0] = (v0 + v1 - 2 * d) / h**3
         elif degree == 5:
-            c[2] = qdd[:-1] / 2
-            c[3] = (10 * d - 6 * v0 - 4 * v1 - (3 * a0 - a1) / 2) / h**3
-            c[4] = (-15 * d + 8 * v0 + 7 * v1 + (3 * a0 - 2 * a1) / 2) / h**4
-            c[5] = (6 * d - 3 * (v0 + v1) - (a0 - a1) / 2) / h**5
-        out = np.zeros((m, degree + 1, 4, n))
-        for power in range(degree + 1):
-            out[:, degree - power, 0] = c[power]
-            if power >= 1:
-                out[:, degree - power + 1, 1] = power * c[power]
-            if power >= 2:
-                out[:, degree - power + 2, 2] = power * (power - 1) * c[power]
-        out[:, degree, 3] = effort[:-1]
-        out[:, degree - 1, 3] = np.diff(effort, axis=0) / h
-    return out
+            c[2, 0] = qdd[:-1] / 2
+            c[3, 0] = (10 * d - 6 * v0 - 4 * v1 - (3 * a0 - a1) / 2) / h**3
+            c[4, 0] = (-15 * d + 8 * v0 + 7 * v1 + (3 * a0 - 2 * a1) / 2) / h**4
+            c[5, 0] = (6 * d - 3 * (v0 + v1) - (a0 - a1) / 2) / h**5
+        for order in (1, 2):
+            c[:-1, order] = np.arange(1, degree + 1)[:, None, None] * c[1:, order - 1]
+        c[0, 3] = effort[:-1]
+        c[1, 3] = np.diff(effort, axis=0) / h
+    return polynomials
 
 
 def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:

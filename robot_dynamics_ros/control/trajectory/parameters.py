@@ -100,16 +100,8 @@ def trajectory_from(values: Values, joint_names: Sequence[str], start: Sequence[
     if kind == "fourier":
         series = SINE.read(values), COSINE.read(values), BASE_FREQUENCY.read(values), CYCLES.read(values)
         return fourier(joint_names, start, center, *series, move_time, rate)
-    return quintic_then_sine(
-        joint_names,
-        start,
-        center,
-        _one_or_all(AMPLITUDE.read(values)),
-        _one_or_all(FREQUENCY.read(values)),
-        move_time,
-        TOTAL_TIME.read(values),
-        rate,
-    )
+    sine = _one_or_all(AMPLITUDE.read(values)), _one_or_all(FREQUENCY.read(values))
+    return quintic_then_sine(joint_names, start, center, *sine, move_time, TOTAL_TIME.read(values), rate)
 
 
 def _one_or_all(values: Sequence[float]) -> float | Sequence[float]:

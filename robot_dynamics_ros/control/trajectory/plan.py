@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +26,12 @@ _SLOWEST = 0.1  # smallest speed factor by which measured velocities are divided
 _STANDSTILL = 1e-6  # speed factor up to which the arm counts as stopped
 
 
-@dataclass(slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """Trajectory, mask (n,) of the joints that follow it, and its begin in trajectory time (s)."""
 
     begin: float
     trajectory: Trajectory
     joints: Mask
-    whole: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.whole = bool(self.joints.all())
 
 
 class MotionPlan:
@@ -67,7 +62,6 @@ class MotionPlan:
         self._sampled = np.empty((4, n))
         self._desired = np.zeros((4, n))  # derivatives by clock time
         self.q, self.qd, self.qdd, self.effort = self._desired
-        self._factors = np.ones((4, n))
         self.empty = True
         self.drops = 0
         self._time = -math.inf
@@ -95,7 +89,7 @@ class MotionPlan:
         """
         self._requested_speed = checked_speed(factor)
         if self.empty:
-            self._take_speed(factor)
+            self.speed = self._requested_speed
         elif self._stop is None:
             self._scaling = self._scaling.toward(self._time, factor)
 
@@ -108,7 +102,7 @@ class MotionPlan:
         self.drops += 1
         self._motion[0] = q
         self._motion[1:] = 0.0
-        self._take_speed(self._requested_speed)
+        self.speed = self._requested_speed
         self._desired[:] = self._motion
 
     def rest_from(self, time: float, q: Array, qd: Array, deceleration: Array) -> None:
@@ -119,8 +113,7 @@ class MotionPlan:
         self.hold(time, q)
         if qd.any():
             self._scaling = TimeScaling(time, time)
-            self._stop = stop(time, q, qd, deceleration)
-            self._waiting = [_Piece(time, self._stop, np.ones(len(self._names), dtype=bool))]
+            self._begin_stop(stop(time, q, qd, deceleration))
 
     def follow(
         self,
@@ -163,12 +156,11 @@ class MotionPlan:
             `now`, and if too many trajectories have starts in the future. The plan is then unchanged.
         """
         now = max(now, self._time)
-        if not math.isfinite(now) or not (start_time is None or math.isfinite(start_time)):
-            raise TrajectoryError("the start time is not a finite number. Cure: give seconds")
         wait = 0.0 if start_time is None else start_time - now
         here, speed, _ = (now, self.speed, 0.0) if self.empty else self._scaling.at(now)
+        columns = joint_columns(points.joint_names, self._names, rules.allow_partial_joints_goal)
         joints = np.zeros(len(self._names), dtype=bool)
-        joints[joint_columns(points.joint_names, self._names, rules.allow_partial_joints_goal)] = True
+        joints[columns] = True
         begin = here
         if wait > 0.0:
             at_start = checked_times(points.times)[0] == 0.0
@@ -176,20 +168,11 @@ class MotionPlan:
         if measured is not None and wait <= 0.0 and not rules.interpolate_from_desired_state:
             state = np.stack((measured[0], measured[1] / max(speed, _SLOWEST), np.zeros(len(joints)), self._motion[3]))
         elif self.empty:
-            state = self._first_state(points, joints, measured)
+            state = self._first_state(points, columns, measured)
         else:
             state = self._state(begin)
         trajectory = Trajectory.from_points(
-            points,
-            self._names,
-            here + wait,
-            (state[0], state[1], state[2]),
-            start_effort=state[3],
-            state_time=begin,
-            upsample_positions=rules.positions_upsampling,
-            allow_partial_joints=rules.allow_partial_joints_goal,
-            allow_nonzero_velocity_at_end=rules.allow_nonzero_velocity_at_trajectory_end,
-            limits=limits,
+            points, self._names, here + wait, tuple(state), state_time=begin, rules=rules, limits=limits
         )
         trajectory.check_not_over(here)
         waiting = _without(joints, self._waiting, begin)
@@ -221,11 +204,14 @@ class MotionPlan:
         self._scaling = TimeScaling(now, here, speed, speed)
         q, qd, *_ = self._state(here)
         if deceleration is None or speed <= _STANDSTILL:
-            self._stop = stop(here, q, 0.0 * qd, np.ones_like(qd))
+            self._begin_stop(stop(here, q, 0.0 * qd, np.ones_like(qd)))
         else:
-            self._stop = stop(here, q, qd, deceleration / speed**2)
-        self._waiting = [_Piece(here, self._stop, np.ones(len(self._names), dtype=bool))]
+            self._begin_stop(stop(here, q, qd, deceleration / speed**2))
         self.drops += 1
+
+    def _begin_stop(self, trajectory: Trajectory) -> None:
+        self._stop = trajectory
+        self._waiting = [_Piece(trajectory.start_time, trajectory, np.ones(len(self._names), dtype=bool))]
 
     def advance(self, time: float) -> bool:
         """Update the desired motion to `time` (s); return True while a trajectory runs or waits for its start.
@@ -242,16 +228,13 @@ class MotionPlan:
         while self._waiting and self._waiting[0].begin <= here:
             piece = self._waiting.pop(0)
             self._followed = [*_without(piece.joints, self._followed), piece]
-        followed = self._followed
-        if len(followed) == 1 and followed[0].whole:
-            if not followed[0].trajectory.sample_rows(here, self._motion):
-                self._followed = []
-        elif followed:
-            self._followed = [piece for piece in followed if self._sample(piece, here)]
+        self._followed = [piece for piece in self._followed if self._sample(piece, here, self._motion)]
         # From derivatives by trajectory time to those by clock time: the chain rule.
-        if speed != self.speed:
-            self._take_speed(speed)
-        np.multiply(self._motion, self._factors, self._desired)
+        self.speed = speed
+        self._desired[:] = self._motion
+        if speed != 1.0:
+            self.qd *= speed
+            self.qdd *= speed * speed
         if rate != 0.0:
             self.qdd += rate * self._motion[1]
         if self._stop is not None and all(p.trajectory is not self._stop for p in (*self._followed, *self._waiting)):
@@ -259,35 +242,29 @@ class MotionPlan:
             self._scaling = self._scaling.toward(time, self._requested_speed)
         return self.busy
 
-    def _sample(self, piece: _Piece, here: float) -> bool:
-        active = piece.trajectory.sample_rows(here, self._sampled)
-        np.copyto(self._motion, self._sampled, where=piece.joints)
+    def _sample(self, piece: _Piece, when: float, out: Array) -> bool:
+        """Write the motion of the joints of ``piece`` at ``when`` (s) to ``out`` (4, n); return True until its end."""
+        active = piece.trajectory.sample_rows(when, self._sampled)
+        np.copyto(out, self._sampled, where=piece.joints)
         return active
-
-    def _take_speed(self, speed: float) -> None:
-        self.speed = speed
-        self._factors[1] = speed
-        self._factors[2] = speed * speed
 
     def _state(self, when: float) -> Array:
         """Return motion and effort (4, n) at a trajectory time ``when`` (s) that is not in the past."""
         state = self._motion.copy()
         for piece in (*self._followed, *self._waiting):
             if piece.begin <= when:
-                piece.trajectory.sample_rows(when, self._sampled)
-                np.copyto(state, self._sampled, where=piece.joints)
+                self._sample(piece, when, state)
         return state
 
-    def _first_state(self, points: TrajectoryPoints, joints: Mask, measured: tuple[Array, Array] | None) -> Array:
-        """Return the initial motion and effort (4, n) of an empty plan."""
+    def _first_state(self, points: TrajectoryPoints, columns: list[int], measured: tuple[Array, Array] | None) -> Array:
+        """Return the initial motion and effort (4, n) of an empty plan, for points of the joints ``columns``."""
         state = np.zeros_like(self._motion)
         if measured is not None:
             state[0] = measured[0]
-        elif joints.all():
-            positions = checked_points(points, allow_nonzero_velocity_at_end=True)[1][0]
-            state[0, joint_columns(points.joint_names, self._names, allow_partial=False)] = positions[0]
+        elif len(columns) == len(self._names):
+            state[0, columns] = checked_points(points, allow_nonzero_velocity_at_end=True)[1][0][0]
         else:
-            name = self._names[int(np.argmin(joints))]
+            name = next(name for name in self._names if name not in points.joint_names)
             raise TrajectoryError(
                 f"the position of joint '{name}' is unknown. Cure: include all joints in the first trajectory"
             )
@@ -301,8 +278,5 @@ class MotionPlan:
 
 def _without(joints: Mask, pieces: Sequence[_Piece], since: float = -math.inf) -> list[_Piece]:
     """Return the pieces, without these joints in those that begin at `since` or later; empty pieces are dropped."""
-    left = [
-        _Piece(piece.begin, piece.trajectory, piece.joints & ~joints) if piece.begin >= since else piece
-        for piece in pieces
-    ]
+    left = [piece._replace(joints=piece.joints & ~joints) if piece.begin >= since else piece for piece in pieces]
     return [piece for piece in left if piece.joints.any()]

@@ -43,23 +43,17 @@ class TrajectoryPoints:
 
     @classmethod
     def from_rows(
-        cls,
-        joint_names: Iterable[str],
-        times: Sequence[float],
-        positions: Sequence[Sequence[float]],
-        velocities: Sequence[Sequence[float]] = (),
-        accelerations: Sequence[Sequence[float]] = (),
-        effort: Sequence[Sequence[float]] = (),
+        cls, joint_names: Iterable[str], times: Sequence[float], *fields: Sequence[Sequence[float]]
     ) -> TrajectoryPoints:
-        """Create points from one row (k,) per point, as in a message; empty rows mean an absent field.
+        """Create points from positions and further ``fields`` in the order of `FIELDS`, one row (k,) per point.
 
-        Raises TrajectoryError for a row of the wrong length and for a field that only some points have.
+        A field is absent if it has only empty rows, as in a message, or is not given. Raises TrajectoryError for a row
+        of the wrong length and for a field that only some points have.
         """
         names = tuple(joint_names)
-        tables: list[Array | None] = []
-        for field, rows in zip(FIELDS, (positions, velocities, accelerations, effort), strict=True):
+        tables: dict[str, Array] = {"positions": np.empty((0, len(names)))}
+        for field, rows in zip(FIELDS, fields, strict=False):
             if not any(len(row) for row in rows):
-                tables.append(None)
                 continue
             for i, row in enumerate(rows):
                 if len(row) != len(names):
@@ -68,9 +62,8 @@ class TrajectoryPoints:
                         f"give one value for each joint in every point, or omit {field} in all points"
                     )
             numbers = chain.from_iterable(rows)  # much faster than np.array on array.array rows
-            tables.append(np.fromiter(numbers, np.float64).reshape(-1, len(names)))
-        q = tables[0] if tables[0] is not None else np.empty((0, len(names)))
-        return cls(names, np.array(times, dtype=np.float64), q, *tables[1:])
+            tables[field] = np.fromiter(numbers, np.float64).reshape(-1, len(names))
+        return cls(names, np.array(times, dtype=np.float64), **tables)
 
 
 def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
@@ -97,28 +90,48 @@ def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partia
     return [places[name] for name in named]
 
 
-def _array(name: str, values: Any) -> Array:
+def as_array(name: str, values: Any) -> Array:
+    """Return ``values`` as an array; TrajectoryError, with the ``name`` of the values, unless they are numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TrajectoryError(f"{name} are not an array of numbers ({error}). Cure: give numbers") from error
+        raise TrajectoryError(f"{name} is {values!r}. Cure: give numbers") from error
+
+
+def different_names(joint_names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names as a tuple; TrajectoryError unless there is at least one and all are texts and differ."""
+    names, is_list = tuple(joint_names), not isinstance(joint_names, str)
+    if not (is_list and names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)):
+        raise TrajectoryError(f"joint_names is {joint_names!r}. Cure: list each joint once")
+    return names
+
+
+def joint_values(name: str, values: Any, joint_names: Sequence[str]) -> Array:
+    """Return ``values``, one number for all of the k joints ``joint_names`` or one per joint, as a new array (k,).
+
+    Raises TrajectoryError, with the ``name`` of the values, for another shape and for numbers that are not finite.
+    """
+    array, k = as_array(name, values), len(joint_names)
+    if array.shape not in ((), (k,)):
+        raise TrajectoryError(f"{name} has shape {array.shape}. Cure: give one number or one for each of {k} joints")
+    array = np.full(k, array)
+    for i in np.flatnonzero(~np.isfinite(array)).tolist():
+        raise TrajectoryError(f"{name} of joint '{joint_names[i]}' is {array[i]}. Cure: give finite numbers")
+    return array
 
 
 def checked_times(values: Any) -> Array:
     """Return ``values`` as times (m,), s; TrajectoryError unless finite, not negative and strictly increasing."""
-    times = _array("the times", values)
+    times = as_array("times", values)
     if times.ndim != 1 or not times.size:
         raise TrajectoryError(
             "the trajectory has no points. Cure: give at least one, with positions and time_from_start"
         )
-    if not np.isfinite(times).all():
-        i = int(np.argmin(np.isfinite(times)))
+    for i in np.flatnonzero(~np.isfinite(times)).tolist():
         raise TrajectoryError(f"the time of point {i} is {times[i]}. Cure: give finite seconds")
     if times[0] < 0.0:
         raise TrajectoryError(f"the time of point 0 is {times[0]} s. Cure: give times of at least 0")
-    after = times[1:] > times[:-1]
-    if not after.all():
-        i = int(np.argmin(after))
+    for i in np.flatnonzero(times[1:] <= times[:-1]).tolist():
         raise TrajectoryError(
             f"point {i + 1} at {times[i + 1]} s is not after point {i} at {times[i]} s. "
             "Cure: sort the points, and give each a different time"
@@ -132,7 +145,7 @@ def _checked_field(points: TrajectoryPoints, field: str) -> Array:
     shape, is_position = (len(points.times), len(names)), field == "positions"
     if values is None and not is_position:
         return np.zeros(shape)
-    array, most = _array(f"the {field}", values), LARGEST if is_position else np.finfo(np.float64).max
+    array, most = as_array(field, values), LARGEST if is_position else np.finfo(np.float64).max
     if array.shape != shape:
         raise TrajectoryError(
             f"{field} have shape {array.shape}, but {shape[0]} points of {shape[1]} joints need {shape}. "
@@ -160,25 +173,7 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
     end = tables[1][-1]
     for i in [] if allow_nonzero_velocity_at_end else np.flatnonzero(np.abs(end) > _REST).tolist():
         raise TrajectoryError(
-            f"the last point's velocity of joint '{points.joint_names[i]}' is {end[i]:.6g}, not zero. Cure: end at rest "
-            "or allow it (allow_nonzero_velocity_at_trajectory_end)"
+            f"the last point's velocity of joint '{points.joint_names[i]}' is {end[i]:.6g}, not zero. "
+            "Cure: end at rest or allow it (allow_nonzero_velocity_at_trajectory_end)"
         )
     return times, tables
-
-
-def checked_state(name: str, values: Any, joint_names: Sequence[str]) -> Array:
-    """Return ``values`` of one quantity of the start state of the n joints ``joint_names`` as (n,), zeros for None.
-
-    Raises TrajectoryError, with the ``name`` of the quantity, for a wrong size and numbers that are not finite.
-    """
-    n = len(joint_names)
-    array = np.zeros(n) if values is None else _array(f"the start state's {name} values", values)
-    if array.shape != (n,):
-        raise TrajectoryError(
-            f"the start state's {name} has shape {array.shape}. Cure: give ({n},), one for each joint"
-        )
-    for i in np.flatnonzero(~np.isfinite(array)).tolist():
-        raise TrajectoryError(
-            f"the start state's {name} of joint '{joint_names[i]}' is {array[i]}. Cure: wait for a finite state"
-        )
-    return array

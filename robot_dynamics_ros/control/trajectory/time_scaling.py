@@ -66,14 +66,13 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     rest = q + 0.5 * qd * until
     knots = np.unique(np.append(until, 0.0))
     coefficients = np.zeros((len(knots), 3, 4, len(q)))
-    for block, begin in enumerate(knots):
-        moving = begin < until
-        velocity = np.where(moving, qd + brake * begin, 0.0)
-        acceleration = np.where(moving, brake, 0.0)
-        coefficients[block, 2, 0] = np.where(moving, q + begin * (qd + 0.5 * brake * begin), rest)
-        coefficients[block, 1, 0] = coefficients[block, 2, 1] = velocity
-        coefficients[block, 0, 0] = 0.5 * acceleration
-        coefficients[block, 1, 1] = coefficients[block, 2, 2] = acceleration
+    begin = knots[:, None]
+    moving = begin < until
+    acceleration = np.where(moving, brake, 0.0)
+    coefficients[:, 2, 0] = np.where(moving, q + begin * (qd + 0.5 * brake * begin), rest)
+    coefficients[:, 1, 0] = coefficients[:, 2, 1] = np.where(moving, qd + brake * begin, 0.0)
+    coefficients[:, 0, 0] = 0.5 * acceleration
+    coefficients[:, 1, 1] = coefficients[:, 2, 2] = acceleration
     holds = np.zeros((2, 4, len(q)))
     holds[0, 0], holds[1] = q, coefficients[-1, -1]
-    return Trajectory(time, knots, holds, coefficients)
+    return Trajectory(time, knots, holds, lambda first, after: coefficients[first:after])

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 
 import numpy as np
 
+from robot_dynamics_ros.control.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.interpolation import Knots, segments, spline_velocities
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_state, joint_columns
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns, joint_values
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
 
-__all__ = ["Trajectory", "TrajectoryPoints"]
-
 _NANOSECOND = 1e-9  # the resolution of time_from_start
 _AT_ONCE = 64  # segments whose polynomials are computed together
+_DEFAULT_RULES = TrajectoryRules()
 _STATE = ("position", "velocity", "acceleration", "effort")
 
 
@@ -42,23 +43,22 @@ class Trajectory:
     """
 
     def __init__(
-        self, start: float, times: Array, holds: Array, coefficients: Array, knots: Knots | None = None, joined: int = 0
+        self, start: float, times: Array, holds: Array, polynomials: Callable[[int, int], Array], joined: int = 0
     ) -> None:
         """Create a trajectory from polynomials, without validation.
 
         `times` (m,) of the knots are seconds after `start`. `holds` (2, 4, n) are position, velocity, acceleration and
-        effort before the first and after the last knot. `coefficients` (segments, degree + 1, 4, n) are those of the
-        first segments, as from `segments`; those of later segments are computed from the `knots` on demand. The first
-        `joined` knots, 0 or 1, are the start state, not points of the trajectory.
+        effort before the first and after the last knot. `polynomials` returns the coefficients (segments, degree + 1,
+        4, n), as from `segments`, of the segments from the first index up to but not including the second, as far as
+        there are any. The first `joined` knots, 0 or 1, are the start state, not points of the trajectory.
         """
         self.start_time = start
         self.duration = float(times[-1])
         self.end_time = start + self.duration
         self._times = times
         self._holds = holds
-        self._coefficients = coefficients
-        self._first = 0  # index of the segment of the first coefficients
-        self._knots = knots
+        self._polynomials = polynomials
+        self._first, self._coefficients = 0, polynomials(0, _AT_ONCE)  # from the segment with the index _first on
         self._joined = joined
         self._time = np.zeros(())  # NumPy multiplies by a 0-d array three times as fast as by a float
         self._begin = self._until = -math.inf  # of the segment of _rows
@@ -76,20 +76,17 @@ class Trajectory:
         points: TrajectoryPoints,
         joint_names: Sequence[str],
         start_time: float,
-        start_state: tuple[Array, Array | None, Array | None],
+        start_state: Sequence[Array | None],
         *,
-        start_effort: Array | None = None,
         state_time: float | None = None,
-        upsample_positions: bool = True,
-        allow_partial_joints: bool = False,
-        allow_nonzero_velocity_at_end: bool = False,
+        rules: TrajectoryRules = _DEFAULT_RULES,
         limits: JointLimits | None = None,
     ) -> Trajectory:
         """Validate the points and interpolate them.
 
         Points with velocities are interpolated by cubic, with accelerations by quintic Hermite polynomials; positions
         alone by a cubic spline (C2) from the velocity of the start state to rest, or linearly without
-        `upsample_positions`. The segment from the start state to the first point is of the same kind. Effort is
+        `positions_upsampling`. The segment from the start state to the first point is of the same kind. Effort is
         interpolated linearly.
 
         With a start in the past, points before `state_time` are skipped and the start state is connected to the first
@@ -106,18 +103,13 @@ class Trajectory:
         start_time
             Time (s) from which the times of the points count.
         start_state
-            Position (rad or m), velocity and acceleration at `state_time`, each (n,); None: zero. Position and velocity
-            of the motion are continuous from there on.
-        start_effort
-            Effort (n,), Nm or N, at `state_time`; None: zero.
+            Position (rad or m), velocity, acceleration and effort (Nm or N) at `state_time`, each (n,), zero if it is
+            None or missing. Position and velocity of the motion are continuous from there on.
         state_time
             Time (s) of the start state; None: `start_time`.
-        upsample_positions
-            True to interpolate positions alone by a cubic spline.
-        allow_partial_joints
-            True to accept points without all joints.
-        allow_nonzero_velocity_at_end
-            True to accept a final velocity other than zero.
+        rules
+            Parameters of acceptance and interpolation; `positions_upsampling`, `allow_partial_joints_goal` and
+            `allow_nonzero_velocity_at_trajectory_end` are used.
         limits
             Limits of the motion at and between the points, with tolerances of 1 mrad or mm and 5 % of the velocity
             limit. A motion that starts beyond a limit may return from there. None: no limits.
@@ -130,12 +122,13 @@ class Trajectory:
             For empty, unsorted or non-finite points, wrong sizes, accelerations without velocities, a nonzero final
             velocity and motion beyond the limits, naming point and joint.
         """
-        columns = joint_columns(points.joint_names, joint_names, allow_partial_joints)
-        times, given = checked_points(points, allow_nonzero_velocity_at_end)
+        columns = joint_columns(points.joint_names, joint_names, rules.allow_partial_joints_goal)
+        times, given = checked_points(points, rules.allow_nonzero_velocity_at_trajectory_end)
         if not math.isfinite(start_time) or not (state_time is None or math.isfinite(state_time)):
             raise TrajectoryError("the start time is not a finite number. Cure: give seconds")
         state = [
-            checked_state(name, x, joint_names) for name, x in zip(_STATE, (*start_state, start_effort), strict=True)
+            joint_values(f"the start state's {name}", 0.0 if x is None else x, joint_names)
+            for name, x in zip_longest(_STATE, start_state)
         ]
         state_at = 0.0 if state_time is None else state_time - start_time
         start = Knots(np.array([state_at]), *(x[None] for x in state))
@@ -151,10 +144,11 @@ class Trajectory:
             shift = limits.fit(knots, state[0], first, at_once)
         if passed == 0:
             knots = start.then(knots)
+        upsampled = points.velocities is None and rules.positions_upsampling
         degree = 3 if points.accelerations is None else 5
-        if points.velocities is None:
-            degree = 3 if upsample_positions else 1
-        if points.velocities is None and upsample_positions and len(knots.times) > 1:
+        if points.velocities is None and not upsampled:
+            degree = 1
+        if upsampled and len(knots.times) > 1:
             # The start state's velocity does not apply to a first point in the past.
             moving = abs(knots.times[0] - state_at) <= _NANOSECOND
             begin = state[1] if moving else np.zeros_like(state[1])
@@ -172,8 +166,11 @@ class Trajectory:
         holds[0, 0], holds[1] = state[0], np.stack([x[-1] for x in knots[1:]])
         if len(knots.times) > 1:
             holds[1, 1:3] = 0.0
-        coefficients = segments(knots.some(0, _AT_ONCE + 1), degree)
-        trajectory = cls(float(start_time), knots.times, holds, coefficients, knots, int(passed == 0 or late))
+
+        def polynomials(first: int, after: int) -> Array:
+            return segments(knots.some(first, after + 1), degree)
+
+        trajectory = cls(float(start_time), knots.times, holds, polynomials, int(passed == 0 or late))
         trajectory.shift = shift
         return trajectory
 
@@ -213,7 +210,7 @@ class Trajectory:
         left = np.flatnonzero(to_come)
         for some in np.split(left, range(_AT_ONCE, len(left), _AT_ONCE)):
             first, after = segment[some[0]], segment[some[-1]] + 1
-            coefficients = self._coefficients[first:after] if self._knots is None else self._made(first, after)
+            coefficients = self._polynomials(first, after)
             motion: Array = coefficients[segment[some] - first, 0]
             for row in range(1, coefficients.shape[1]):
                 motion = motion * since[some, None, None] + coefficients[segment[some] - first, row]
@@ -247,15 +244,10 @@ class Trajectory:
         return active
 
     def _enter(self, segment: int) -> None:
-        if self._knots is not None and not 0 <= segment - self._first < len(self._coefficients):
-            self._first = segment
-            self._coefficients = self._made(segment, segment + _AT_ONCE)
+        if not 0 <= segment - self._first < len(self._coefficients):
+            self._first, self._coefficients = segment, self._polynomials(segment, segment + _AT_ONCE)
         self._begin, self._until = self._times[segment : segment + 2].tolist()
         self._rows = tuple(self._coefficients[segment - self._first])
-
-    def _made(self, first: int, after: int) -> Array:
-        assert self._knots is not None
-        return segments(self._knots.some(first, after + 1), self.degree)
 
 
 def _spread(given: Sequence[Array], columns: Sequence[int], q: Array) -> list[Array]:

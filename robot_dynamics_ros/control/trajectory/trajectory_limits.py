@@ -87,7 +87,7 @@ class JointLimits(NamedTuple):
         step = q[first] - start
         for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _STEP_TOLERANCE)).tolist():
             raise TrajectoryError(
-                f"joint '{self.rows.names[i]}' would have to step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
+                f"joint '{self.rows.names[i]}' would step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
                 "Cure: start at the arm's position, give the first point a later time, or raise set_point_step_limit"
             )
         return turns
@@ -105,8 +105,7 @@ class JointLimits(NamedTuple):
             (1, -velocity, velocity, _EXCESS * velocity, rows.rates(start[1])),
         ):
             low, high = np.minimum(least - tolerance, begin), np.maximum(most + tolerance, begin)
-            first = excess(of_rows, degree, order, low, high)
-            if first is not None:
+            if first := excess(of_rows, degree, order, low, high):
                 time, j, value = first
                 above = bool(value > high[j])
                 note = rows.owner_note(VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j)
@@ -149,15 +148,13 @@ class RateLimits(NamedTuple):
         limit = np.where(knots.qd * knots.qdd < 0.0, self.deceleration, self.acceleration)
         limit = np.where(np.abs(knots.qd) < _REST, either, limit)  # a planner's last point is at rest, but slowing down
         beyond = np.abs(knots.qdd) > np.maximum((1.0 + _EXCESS) * limit, np.abs(start))
-        if beyond.any():
-            k, j = np.argwhere(beyond)[0].tolist()
+        for k, j in np.argwhere(beyond).tolist():
             raise _beyond(names[j], 2, knots.qdd[k, j], knots.times[k], limit[k, j])
         for order, most, high in (
             (2, either, np.maximum(_ACCELERATION_BETWEEN * either, np.abs(start))),
             (3, self.jerk, _JERK_BETWEEN * self.jerk),
         ):
-            first = excess(knots, degree, order, -high, high)
-            if first is not None:
+            if first := excess(knots, degree, order, -high, high):
                 time, j, value = first
                 raise _beyond(names[j], order, value, time, most[j])
 

@@ -20,10 +20,10 @@ def accepted(
     model: RobotModel, points: TrajectoryPoints, handling: str = "refuse", partial: bool = False
 ) -> Trajectory:
     """Return the trajectory from rest at 0, if the controller accepts it."""
-    settings = ControllerSettings(trajectories=TrajectoryRules(trajectory_limits=handling))
-    limits = Tuning(model, settings).trajectory_limits
+    rules = TrajectoryRules(trajectory_limits=handling, allow_partial_joints_goal=partial)
+    limits = Tuning(model, ControllerSettings(trajectories=rules)).trajectory_limits
     start = np.zeros(model.n), None, None
-    return Trajectory.from_points(points, model.joint_names, 0.0, start, limits=limits, allow_partial_joints=partial)
+    return Trajectory.from_points(points, model.joint_names, 0.0, start, limits=limits, rules=rules)
 
 
 def to(model: RobotModel, *goal: float, seconds: float = 4.0) -> TrajectoryPoints:

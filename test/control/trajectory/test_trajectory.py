@@ -9,7 +9,7 @@ from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 from robot_dynamics_ros.control.trajectory.interpolation import Knots, segments
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
-from support.trajectories import KINDS, NAMES, N, build, moving_state, random_points, resampled, sampled
+from support.trajectories import KINDS, NAMES, RULES, N, build, moving_state, random_points, resampled, sampled
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -67,7 +67,7 @@ def test_holds_before_the_start_and_from_the_end_on():
 def test_end_velocity_that_was_allowed_is_not_held():
     # JTC keeps commanding it with a constant position.
     points = TrajectoryPoints(NAMES, [0.0, 1.0], np.zeros((2, N)), np.full((2, N), 0.5))
-    trajectory = build(points, allow_nonzero_velocity_at_end=True)
+    trajectory = build(points, rules=RULES)
     np.testing.assert_allclose(sampled(trajectory, 1.0 - 1e-12)[1], 0.5, atol=1e-9)
     assert not sampled(trajectory, 1.0)[1].any()
 
@@ -167,7 +167,7 @@ def test_late_start_leads_to_the_next_point(kind, seed, part):
     points, state = random_points(seed, 6, kind, first=0.0, effort=True), moving_state(seed + 1)
     now = 5.0 + part * points.times[-1]
     effort = np.full(N, 2.0)
-    late = build(points, 5.0, state, kind, state_time=now, start_effort=effort)
+    late = build(points, 5.0, (*state, effort), kind, state_time=now)
     on_time = build(points, 5.0, kind=kind)
     reach = 5.0 + points.times[np.searchsorted(points.times, now - 5.0, side="right")]
     if reach - now < 0.01:

@@ -15,6 +15,7 @@ from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.errors import TrajectoryError
 from support.comparing import assert_close
 from support.controlled_arm import FREE_ARM, GRAVITY, MODEL, P
+from support.trajectories import RULES
 
 NAMES = ("joint1", "joint2")
 START = np.array([0.2, -0.4])
@@ -73,7 +74,7 @@ def test_only_the_named_joints() -> None:
     whole = TrajectoryPoints(
         NAMES, points.times, np.hstack((np.full_like(q2, START[0]), q2)), *(np.hstack((0 * x, x)) for x in (v2, a2))
     )
-    effort = _effort(MODEL, _trajectory(points, allow_partial_joints=True), points.joint_names)
+    effort = _effort(MODEL, _trajectory(points, rules=RULES), points.joint_names)
     assert_close(effort, _closed_form(whole)[:, 1:], 1e-12)
 
 
@@ -122,5 +123,5 @@ def test_bad_arguments_are_refused(period: float) -> None:
 def test_effort_of_a_streamed_set_point_is_for_its_motion() -> None:
     q, qd, qdd, u = np.random.default_rng(5).normal(size=(4, 1, 2))
     points = TrajectoryPoints(NAMES, np.zeros(1), q, qd, qdd, u)
-    effort = _effort(MODEL, _trajectory(points, allow_nonzero_velocity_at_end=True), points.joint_names)
+    effort = _effort(MODEL, _trajectory(points, rules=RULES), points.joint_names)
     assert_close(effort[0], tsai.torque(P, q[0], qd[0], qdd[0]) + u[0], 1e-12)
