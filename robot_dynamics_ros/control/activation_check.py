@@ -71,7 +71,8 @@ def holding_effort(
     """Return the measured effort (n,) if it holds the arm at rest at ``q`` (n,), else None, with the reason as text.
 
     It does if g(q) and a payload at the end effector explain it, within friction and the tolerances above, whose centre
-    of mass is at most 0.2 m from the link's origin, and which the effort ``limits`` (n,) can hold. There is no reason
+    of mass is at most 0.2 m from the link's origin, and which the effort ``limits`` (n,) can hold; but not twice g(q),
+    for then gravity may be counted twice. There is no reason
     if it is not reported, or about zero, for example with brakes on: for every joint within its static friction plus
     about a tenth of the largest gravity torque.
     """
@@ -85,12 +86,14 @@ def holding_effort(
     rotations = np.linalg.norm(_end_effector_jacobian(model, q)[3:], axis=0)
     moment = mass * float(np.linalg.norm(model.gravity)) * _LEVER * rotations
     misses = np.abs(measured - expected) / (slack + TOLERANCE * np.abs(expected) + moment)
-    if misses.max() <= 1.0 and (np.abs(expected) <= limits).all():
+    twice = (np.abs(measured - 2.0 * gravity) <= slack + TOLERANCE * 2.0 * np.abs(gravity)).all()
+    if misses.max() <= 1.0 and (np.abs(expected) <= limits).all() and not twice:
         return measured, ()
-    j = int(np.argmax(misses))
+    j = int(np.argmax(np.abs(measured - gravity) if twice else misses))
+    reason = "twice the gravity torque" if twice else "which no payload explains"
     return None, (
-        f'activation_check: joint "{model.joint_names[j]}" reports an effort of {measured[j]:.3g}, which no payload '
-        f"explains: the command starts at the gravity torque, {gravity[j]:.3g}. Cure: check unit and sign of efforts",
+        f'activation_check: joint "{model.joint_names[j]}" reports an effort of {measured[j]:.3g}, {reason}: the '
+        f"command starts at the gravity torque, {gravity[j]:.3g}. Cure: check unit and sign of efforts",
     )
 
 

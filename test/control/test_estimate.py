@@ -220,6 +220,19 @@ def test_a_position_jump_is_implausible_and_rejected(velocity: Any, change: floa
         assert (fault_of(one).cause, one.estimate.trust) == (Cause.STATE_IMPLAUSIBLE, Trust.POSITION)
 
 
+def test_a_frozen_joint_is_detected_by_its_desired_position() -> None:
+    """By 0.2 rad, twice the position step, with an effort beyond the modelled friction; a noisy velocity passes."""
+    for friction, noise, frozen in ((0.5, 0.0, True), (1.5, 0.0, False), (0.5, 1e-3, False)):
+        one = estimator()
+        one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
+        one.set_friction(np.full(2, friction), np.full(2, 9.0))
+        valid = [
+            one.measure(t, t, Q, np.full(2, noise * np.sin(9.0 * t)), np.full(2, t > 1.0), Q + [0.0, 0.5 * (t - 1.0)])
+            for t in 1.0 + np.arange(0.0, 0.8, 0.01)
+        ]
+        assert valid.count(True) == (41 if frozen else 80)
+
+
 @pytest.mark.parametrize(("seconds", "back"), [(0.2, True), (0.3, False)])
 def test_a_position_that_has_jumped_for_too_long_is_never_accepted(seconds: float, back: bool) -> None:
     """Neither the new one nor, after state_timeout, the old one; a reset of the simulation is accepted."""
@@ -259,7 +272,7 @@ def test_a_continuous_joint_is_unwrapped() -> None:
         (0.5, 0.0, 0.2, True),  # it has to have moved
         (0.1, 0.0, 0.2, False),  # by more than a fifth of the step in the window, or by the step
         (0.1, 0.0, 0.9, False),
-        (0.0, 3.0, 0.26, False),  # friction may hold 3 Nm
+        (0.0, 0.75, 0.26, False),  # friction may hold a quarter of 3 Nm
         (0.0, 3.1, 0.25, False),  # no motion required within state_timeout
         (0.0, 3.1, 0.26, True),
     ],

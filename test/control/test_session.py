@@ -55,7 +55,7 @@ def test_one_invalid_state_is_a_fault_at_once(kind: str) -> None:
     session.good()
     (answer,) = session.bad(kind)
     assert answer.mode == "hold" and session.causes == ["state_invalid"]
-    assert_close(answer.effort, session.model.gravity_torque(Q), 1e-9)
+    assert_close(answer.effort, session.model.gravity_torque(Q), 0.05)  # its rate is limited
     held = session.good(Q + 0.1)
     assert held.mode == "hold" and session.damps(held, Q + 0.1)
 
