@@ -275,24 +275,23 @@ class Estimator:
             turns = np.rint((last.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         stamp, step = self._time_step(stamp, steady)
-        result, joint, distrusted = self._check(new, step, qd is not None, effort, desired)
+        dt = min(step, self.state_timeout) if self._jumped else step  # a position that has jumped has to come back
+        result, joint, distrusted = self._check(new, dt, qd is not None, effort, desired)
         if result == OUT_OF_BOUNDS:
             fault = state_faults.out_of_bounds(self._names, new)
             qd, new[1] = None, 0.0  # positions are feedback without velocities, too
-            result, joint, distrusted = self._check(new, step, False, effort, desired)
+            result, joint, distrusted = self._check(new, dt, False, effort, desired)
             if result == OUT_OF_BOUNDS or not last.known:
                 self._invalid = self._defect = fault
                 return False
             missing = fault
-        if self._jumped and step > self.state_timeout:
-            result = IMPLAUSIBLE
         self._jumped = result == IMPLAUSIBLE
         if result >= STANDS_STILL and last.known:
             name = self._names[joint]
             if result == STANDS_STILL:  # the other positions count for the gravity torque
                 self._invalid = state_faults.still(name, new[:, joint])
                 self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
-            elif self._invalid is None or step <= self.state_timeout:
+            else:
                 self._invalid = state_faults.implausible(name, self._measured[:, joint], new[:, joint], step)
             self._defect = self._invalid
             return False
