@@ -10,7 +10,8 @@ from robot_dynamics_ros.control.checks import Checks, not_finite
 from robot_dynamics_ros.control.clock import MOST_PERIODS, CycleClock, Instant
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
 from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
-from robot_dynamics_ros.control.estimate import Estimate, Estimator
+from robot_dynamics_ros.control.estimate import Estimate
+from robot_dynamics_ros.control.estimator import Estimator
 from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.laws import Motion
@@ -37,9 +38,8 @@ _STOPPED_VELOCITY = 0.02  # rad/s or m/s
 class Controller:
     """Controller that computes joint efforts from trajectories and measured states, with a fall-back after faults.
 
-    Times are seconds, with any origin. ``time`` is by the clock of the trajectories and stamps, chosen by the caller;
-    ``steady`` is by a clock that never stops or jumps. Before the first trajectory the arm holds the position of the
-    first cycle. ``on_fault`` and the like are fields of the settings.
+    ``time`` (s) is by the clock of the trajectories and stamps, ``steady`` (s) by a clock that never stops or jumps.
+    Before the first trajectory the arm holds the position of the first cycle. ``on_fault`` is a field of the settings.
 
     Attributes
     ----------
@@ -75,9 +75,8 @@ class Controller:
         self.law = ActiveLaw(robot, tuning, self.plan)
         self.limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
         self.checks = Checks(robot, tuning, self.limiter)
-        largest_velocity = robot.velocity_limits + tuning.velocity_margin
-        self.estimator.set_plausible(tuning.position_step, largest_velocity)
-        self._hold = Hold(self.law, self.plan, robot.limit_rows, largest_velocity)
+        self.estimator.set_plausible(tuning.position_step, tuning.largest_velocity)
+        self._hold = Hold(self.law, self.plan, robot.limit_rows, tuning.largest_velocity)
         self._desired = Motion(self.plan.q, self.plan.qd, self.plan.qdd)
         self._held = held
         self._inertia: Array | None = None
@@ -102,22 +101,20 @@ class Controller:
     def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
         """Process a measured state; return True if it is valid, otherwise the next cycle detects a fault.
 
-        ``stamp`` (s) is the time of measurement by the clock of the cycles, ``steady`` (s) that of arrival, ``q`` (n,)
-        the position (rad or m), ``qd`` (n,) the velocity, or None if it is not measured.
+        ``stamp`` (s) is the time of measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
+        (n,) the velocity, or None if it is not measured.
         """
-        effort = None if self.command is None else self.command.effort
-        driven = effort if self.mode is Mode.ACTIVE else None
-        desired = self._desired.q if self.tuning.law.follows else None
-        valid = self.estimator.measure(stamp, steady, q, qd, driven, desired)
+        effort, desired = None if self.command is None else self.command.effort, self._desired.q
+        law_effort, follows = effort if self.mode is Mode.ACTIVE else None, self.tuning.law.follows
+        valid = self.estimator.measure(stamp, steady, q, qd, law_effort, desired if follows else None)
         if valid and effort is not None:
             self.checks.collision.external.observe(self.arm.model, self.estimator.estimate, effort)
         return valid
 
     def update(self, time: float, steady: float) -> Command | None:
-        """Run a cycle at ``time`` (s) and return the command, or None before the first valid state.
+        """Run a cycle at ``time`` and ``steady`` and return the command, or None before the first valid state.
 
-        ``steady`` (s) is the same moment by the steady clock. A time that jumps back, or ahead of the steady clock by
-        more than ``state_timeout``, is a fault that drops the trajectory.
+        A time that jumps back, or ahead of the steady clock by more than ``state_timeout``, is a fault.
         """
         known = self.estimator.estimate.known
         if not known and (self.tuning.law.needs_state or (self.safety.stop is not None and self.plan.empty)):
@@ -146,10 +143,7 @@ class Controller:
         return self._cycle(self.estimator.cycle(steady), self.clock.stand_still(steady, stamp))
 
     def finish(self, steady: float) -> Command | None:
-        """Return the command of the exit, the last one before deactivation; None if nothing has been commanded.
-
-        It is the last command if the arm ``stopped``, else the gravity torque or zero by ``on_fault``.
-        """
+        """Return the command of the exit: the last one if the arm ``stopped``, else gravity or zero by ``on_fault``."""
         if self.command is None or self.stopped:
             return self.command
         estimate = self.estimator.cycle(steady)
@@ -180,10 +174,7 @@ class Controller:
             self.plan.hold(time, q)
 
     def _cycle(self, estimate: Estimate, instant: Instant, is_last: bool = False) -> Command | None:
-        """Return the command of a cycle by a state, the timer, the watchdog or the exit; None without a desired motion.
-
-        Checks, safety, and the effort of the law, of the hold or, in the last cycle, of gravity.
-        """
+        """Return the command of a cycle by a state, timer, watchdog or exit; None without a desired motion."""
         faults = self.checks.faults(estimate, instant, self.command)
         mode = self.safety.step(faults, instant.time, instant.steady, not estimate.valid)
         command: Command | None = None
@@ -289,18 +280,16 @@ class Controller:
         self.estimator.state_timeout = settings.safety.state_timeout
         if before.settings.velocity_filter_cutoff != settings.velocity_filter_cutoff:
             self.estimator.set_cutoff(settings.velocity_filter_cutoff)
-        largest_velocity = self.arm.robot.velocity_limits + tuning.velocity_margin
-        self.estimator.set_plausible(tuning.position_step, largest_velocity)
-        if not np.array_equal(before.velocity_margin, tuning.velocity_margin):
-            self._hold.set_largest_velocity(largest_velocity)
+        self.estimator.set_plausible(tuning.position_step, tuning.largest_velocity)
+        if not np.array_equal(before.largest_velocity, tuning.largest_velocity):
+            self._hold.set_largest_velocity(tuning.largest_velocity)
         self.checks.tune(tuning, estimate)
 
     def follow(self, points: TrajectoryPoints, start_time: float | None, now: float) -> Trajectory:
-        """Follow a trajectory; it replaces the previous one, with continuous position and velocity.
+        """Follow a trajectory, which replaces the previous one, and return it in trajectory time.
 
-        The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. Returns the
-        trajectory, its times in trajectory time. Raises TrajectoryError for an invalid trajectory, a law that follows
-        none, and in other modes than ``active``; the previous trajectory is then kept.
+        The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. Raises TrajectoryError
+        for an invalid one, a law that follows none, and in other modes than ``active``; the previous one then goes on.
         """
         law, estimate = self.tuning.law, self.estimator.estimate
         if not (law.follows or law.task_space):
@@ -342,7 +331,7 @@ class Controller:
             plan.cancel(self.clock.time, deceleration if self.settings.decelerate_on_cancel else None)
 
     def clear_fault(self, steady: float) -> None:
-        """Return to the mode ``active``, where the arm holds its position; without a fault nothing changes.
+        """Return to the mode ``active``; without a fault nothing changes.
 
         Raises RobotDynamicsError, naming the reason, while a check fails at ``steady`` (s), and as ``Safety.clear``
         does for stops. A position beyond its limit is accepted.

@@ -51,9 +51,10 @@ class Tuning:
     end_effector
         Link and gains of the task-space law; None for other laws.
     effort_limits, effort_rates, deceleration, collision_threshold, position_margin, velocity_margin, following_error,
-    position_step, hold_margin
-        Arrays (n,) of the parameters of similar names; positions in rad or m, velocities and deceleration per s and per
-        s^2, efforts in Nm or N and their rates per s; infinite for no limit.
+    position_step, hold_margin, largest_velocity
+        Arrays (n,) of the parameters of similar names, and the velocity limits plus their margin; positions in rad or
+        m, velocities and deceleration per s and per s^2, efforts in Nm or N and their rates per s; infinite for no
+        limit.
     trajectory_limits
         Limits of trajectories, a JointLimits; infinite for joints whose measured state is not checked.
     """
@@ -94,6 +95,7 @@ class Tuning:
         if len(safety.hold_effort_margin) > 0:
             self.hold_margin = per_joint("hold_effort_margin", safety.hold_effort_margin, names, most=np.inf)
         self.velocity_margin = per_joint("velocity_limit_margin", safety.velocity_limit_margin, names, most=np.inf)
+        self.largest_velocity = model.velocity_limits + self.velocity_margin
         off = rules.trajectory_limits == "off"
         rows, limits = model.limit_rows, model.limit_rows.limits.copy()
         free, fast = (off | np.isinf(rows.largest(margin)) for margin in (self.position_margin, self.velocity_margin))

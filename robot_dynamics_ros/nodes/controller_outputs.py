@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.bags.black_box import CONFIGURATION, BlackBox
 from robot_dynamics_ros.bags.storage import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT
-from robot_dynamics_ros.control.estimate import Estimator
+from robot_dynamics_ros.control.estimator import Estimator
 from robot_dynamics_ros.control.interface import OK, WARN, Followed, Output
 from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS, EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition

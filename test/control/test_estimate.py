@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.estimate import Estimator, Trust, VelocitySource
+from robot_dynamics_ros.control.estimate import Trust, VelocitySource
+from robot_dynamics_ros.control.estimator import Estimator
 from robot_dynamics_ros.control.safety import Cause, Fault
 
 Q, QD = np.array([0.5, -1.0]), np.array([2.0, -4.0])

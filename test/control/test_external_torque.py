@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.estimate import Estimator
+from robot_dynamics_ros.control.estimator import Estimator
 from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.safety import Cause
 from support.comparing import assert_close

@@ -1,0 +1,302 @@
+"""Estimator of the joint state: plausibility of the messages, velocity, age and trust.
+
+Stamps are times of measurement by the clock of the publisher, the ROS clock. ``steady`` (s) is the time by a clock that
+never stops or jumps. Origins are arbitrary. Arrays (n,) are in the robot's joint order: positions in rad or m,
+velocities in rad/s or m/s, efforts in Nm or N.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control import state_faults
+from robot_dynamics_ros.control.estimate import Estimate, Trust, VelocitySource
+from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.velocity_filter import VelocityFilter
+from robot_dynamics_ros.kernels.entries import (
+    CONTRADICTS,
+    IMPLAUSIBLE,
+    OUT_OF_BOUNDS,
+    STANDS_STILL,
+    UNCHANGED,
+    check_state,
+)
+from robot_dynamics_ros.kernels.types import Array
+
+_DRIFT = 1e-3  # of clocks, relative
+_SLOWEST = 2e-3  # s of a stamp per s of steady time
+_WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
+
+
+class Estimator:
+    """Estimator of the joint state from the messages of a driver.
+
+    Attributes
+    ----------
+    estimate
+        Estimate of the last message or cycle.
+    arrival
+        Time (s), by the steady clock, of the last message of these joints, valid or not; -inf before the first one.
+    state_timeout
+        Age (s) above which the state is stale.
+    simulated_time
+        True if stamps are simulated time, whose rate may differ from that of the steady clock.
+    """
+
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        cutoff: float,
+        state_timeout: float,
+        continuous: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Create the estimator of the n joints ``joint_names``; ``cutoff`` in Hz, 0 for no filter of the velocity.
+
+        Joints that are ``continuous`` (n,), None for no joint, may report positions modulo 2 pi. ``state_timeout`` is
+        in s.
+        """
+        self._names = tuple(joint_names)
+        n = len(self._names)
+        self._continuous = continuous if continuous is not None and continuous.any() else None
+        self._bounds = np.full((4, n), np.inf)  # of check_state
+        self._motion = np.zeros((8, n))
+        self._trust = Trust.FULL  # of the last valid state
+        self.set_cutoff(cutoff)
+        self.state_timeout = state_timeout
+        self.simulated_time = False
+        self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
+        self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf  # s; also of state, and of new stamp
+        self._time = 0.0  # s, of the last valid state
+        self._jumped = False  # the last state was not plausible after the one before
+        self._measured = np.zeros((2, n))
+        self._unknown = np.full(n, np.nan)
+        self._velocity_measured = False
+        # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
+        self._lag = 0.0
+        self._absent = ""
+        # Of the newest message, and since the last cycle:
+        self._invalid: Fault | None = None
+        self._defect: Fault | None = None
+        self._fresh = self._stamp_repeats = False
+
+    def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
+        """Set bounds (n,) of plausible states; before the first call states are not compared.
+
+        Between two states a position may change by ``position_step`` (rad or m, infinite: not compared) in addition to
+        the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
+        time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
+        """
+        self._bounds[0], self._bounds[1] = position_step, largest_velocity
+
+    def set_friction(self, modelled: Array, unknown: Array) -> None:
+        """Set the changes of effort (n,), Nm or N, at which a joint may rest by its friction; infinite by default.
+
+        It is a fault if a position is constant for longer than ``state_timeout`` although its effort has changed by
+        more than the ``modelled`` friction and its desired position has moved by the position step, or by more than
+        that and ``unknown`` friction and it is not near the desired position. Joints with an infinite position step
+        are not checked.
+        """
+        self._bounds[2:] = modelled, unknown
+
+    def set_cutoff(self, cutoff: float) -> None:
+        """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
+        self._filter = VelocityFilter(len(self._names), cutoff)
+
+    @property
+    def trouble(self) -> str:
+        """Reason why the state is missing or invalid, as text; before the first message "no joint_states yet"."""
+        return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
+
+    @property
+    def silent(self) -> bool:
+        """True if no message has arrived, not even one for other joints."""
+        return self.arrival == -math.inf and not self._absent
+
+    def age(self, steady: float) -> float:
+        """Return the age (s) of the last message of these joints, valid or not; inf before the first one.
+
+        It is the time since its arrival plus its delay beyond the smallest one seen, unless time is simulated.
+        """
+        return steady - self.arrival + (0.0 if self.simulated_time else self._lag)
+
+    def stale(self, steady: float) -> bool:
+        """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet."""
+        return self.age(steady) > self.state_timeout
+
+    def missing(self, steady: float) -> bool:
+        """Return True if the newest message is invalid or older than ``state_timeout``, or if there is none."""
+        return self._invalid is not None or self.stale(steady)
+
+    def cycle(self, steady: float) -> Estimate:
+        """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
+        made = self._fresh and self._invalid is None and steady == self.arrival  # by ``measure``
+        if not made or self.estimate.age > self.state_timeout:
+            self.estimate = self.at(steady)
+        self._defect, self._fresh, self._stamp_repeats = None, False, False
+        return self.estimate
+
+    def at(self, steady: float) -> Estimate:
+        """Return the estimate at ``steady`` (s) without the start of a cycle."""
+        last, age = self.estimate, self.age(steady)
+        stale = age > self.state_timeout
+        valid = last.known and not stale and (self._fresh or self._invalid is None)
+        defect = self._defect or self._invalid
+        if stale and defect is None:
+            lags = self._lag > self.state_timeout and not self.simulated_time
+            defect = state_faults.stale(age, self.state_timeout, lags, self._absent)
+        trust = self._trust if valid else Trust.NONE
+        return Estimate(*last[:5], age, stale, trust, defect, self._stamp_repeats)
+
+    def reject(self, steady: float, reason: str) -> None:
+        """Process an invalid message of these joints, arrived at ``steady`` (s), with the ``reason`` of its fault."""
+        self.arrival = steady
+        self._invalid = self._defect = Fault(Cause.STATE_INVALID, reason)
+
+    def repeat(self, steady: float) -> None:
+        """Record that the last state was received again at ``steady`` (s), which makes its age 0."""
+        self.arrival = steady
+
+    def note_incomplete(self, reason: str) -> None:
+        """Record a message without some of the joints; ``reason`` is the text of the fault if the state gets stale."""
+        self._absent = reason
+
+    def measure(
+        self,
+        stamp: float,
+        steady: float,
+        q: Array,
+        qd: Array | None,
+        effort: Array | None = None,
+        desired: Array | None = None,
+    ) -> bool:
+        """Process a measured state; return True if it is valid, and then is the estimate.
+
+        Positions of continuous joints are unwrapped. Velocities that contradict the positions are replaced by
+        differentiated ones, until both agree in motion.
+
+        Parameters
+        ----------
+        stamp, steady
+            Time of measurement, and time of arrival by the steady clock (s).
+        q
+            Position (n,), rad or m.
+        qd
+            Velocity (n,), rad/s or m/s. None, or NaN in all states as from ros2_control's broadcaster: not measured.
+        effort, desired
+            Last effort (n,), Nm or N, of an active law, for the detection of positions that stand still, and the
+            desired position (n,) of a law that follows it.
+        """
+        self.arrival = steady
+        self._absent = ""
+        last = self.estimate
+        if qd is not None and not self._velocity_measured:
+            self._velocity_measured = not np.isnan(qd).all()
+            qd = qd if self._velocity_measured else None
+        missing = state_faults.VELOCITY_MISSING if qd is None and self._velocity_measured else None
+        new = np.array((q, np.zeros_like(q) if qd is None else qd))
+        if self._continuous is not None and last.known and np.isfinite(new[0]).all():
+            turns = np.rint((last.state[0] - new[0]) / math.tau)
+            new[0] += math.tau * np.where(self._continuous, turns, 0.0)
+        stamp, step = self._time_step(stamp, steady)
+        dt = min(step, self.state_timeout) if self._jumped else step  # a position that has jumped has to come back
+        result, joint, distrusted = self._check(new, dt, qd is not None, effort, desired)
+        if result == OUT_OF_BOUNDS:
+            fault = state_faults.out_of_bounds(self._names, new)
+            qd, new[1] = None, 0.0  # positions are feedback without velocities, too
+            result, joint, distrusted = self._check(new, dt, False, effort, desired)
+            if result == OUT_OF_BOUNDS or not last.known:
+                self._invalid = self._defect = fault
+                return False
+            missing = fault
+        self._jumped = result == IMPLAUSIBLE
+        if result >= STANDS_STILL and last.known:
+            name = self._names[joint]
+            if result == STANDS_STILL:  # the other positions count for the gravity torque
+                self._invalid = state_faults.still(name, new[:, joint])
+                self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
+            else:
+                self._invalid = state_faults.implausible(name, self._measured[:, joint], new[:, joint], step)
+            self._defect = self._invalid
+            return False
+        self._invalid = None
+        dt = stamp - last.stamp
+        if dt < 0.0:
+            self._defect = state_faults.clock_jump(-dt)
+            self._filter.reset()
+            self._lag = 0.0
+        elif last.known:
+            self._compare_clocks(dt, steady, result != UNCHANGED)
+        contradiction = missing
+        if contradiction is None and result == CONTRADICTS:
+            moved, implied = self._motion[:2, joint].tolist()
+            contradiction = state_faults.contradiction(self._names[joint], moved, implied, float(new[1, joint]))
+        self._defect = contradiction or self._defect
+        self._trust = Trust.FULL if contradiction is None else Trust.POSITION
+        self._measured, self._valid_arrival, self._fresh = new, steady, True
+        if dt != 0.0:
+            self._stamp_arrival = steady
+        self._time += abs(step) if last.known else 0.0
+        measured = None if qd is None or distrusted else new[1]
+        filtered = self._filter.update(self._time, new[0], measured, _WINDOW if self._velocity_measured else 0.0)
+        state, velocity, source = new, new[1], VelocitySource.MEASURED
+        if measured is None:
+            source = VelocitySource.HELD if step == 0.0 else VelocitySource.DIFFERENTIATED
+            velocity = filtered
+        if filtered is not measured and (measured is None or step != 0.0):  # the filter ignores a repeated time
+            state = np.array((new[0], filtered))
+        if not self._filter.started:
+            source = VelocitySource.UNKNOWN
+        age = self.age(steady)
+        self.estimate = Estimate(
+            state, velocity, source, True, stamp, age, False, self._trust, self._defect, self._stamp_repeats
+        )
+        return True
+
+    def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
+        """Return the ``stamp`` (s), and the time (s) since the last valid state, negative for a stamp that went back.
+
+        The time is by stamps or, where these do not advance with the steady clock, by arrival. A stamp that hardly
+        advances counts as the last one.
+        """
+        last = self.estimate.stamp
+        if last < stamp < last + _SLOWEST * (steady - self._stamp_arrival) and not self.simulated_time:
+            stamp = last
+        dt, passed = stamp - last, steady - self._valid_arrival
+        return stamp, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
+
+    def _check(
+        self, new: Array, dt: float, measures_velocity: bool, effort: Array | None, desired: Array | None
+    ) -> tuple[int, int, bool]:
+        return check_state(
+            new,
+            self._measured,
+            LARGEST,
+            self._bounds,
+            dt,
+            self.state_timeout,
+            measures_velocity,
+            self._unknown if effort is None else effort,
+            self._unknown if desired is None else desired,
+            self._motion,
+        )
+
+    def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
+        """Record the defect of a stamp ``dt`` (s) after the last one: repeated, or ahead of the steady clock."""
+        if dt == 0.0:
+            if changed:
+                self._defect, self._stamp_repeats = state_faults.STAMP_REPEATS, True
+            return
+        passed = steady - self._stamp_arrival
+        ahead = dt - passed
+        if ahead > self.state_timeout:
+            late = ahead - self._lag <= self.state_timeout
+            self._defect = (
+                state_faults.late(ahead, self.state_timeout) if late else state_faults.clock_jump_ahead(ahead)
+            )
+        fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
+        self._lag = max(0.0, self._lag * max(0.0, 1.0 - fading * passed) - ahead)
