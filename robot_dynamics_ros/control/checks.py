@@ -39,12 +39,13 @@ class MeasuredState(Check):
         TableRow(
             Cause.STATE_IMPLAUSIBLE,
             "a position changes by more than twice the motion at its velocity plus `position_step_limit`; over 0.1 s "
-            "it differs from the integral of its velocity by more than a fifth of that plus 35 %; or it is constant "
-            "although its velocity implies that it moves, or its effort changed by more than twice its friction and a "
-            "fifth of its limit, while its desired position has moved on",
+            "it differs from the integral of its velocity by more than a quarter of that plus 35 %; a velocity beyond "
+            "its limit has no motion; or a position is constant although its velocity implies that it moves, or "
+            "although its effort changed by more than twice its friction and a fifth of its limit; a twentieth, if the "
+            "velocity is constant too and the desired position has moved by twice `position_step_limit`",
             "`position_step_limit: [0.05]`",
-            "yes, if new values pass: a constant position has to change. One that stays at the new value is accepted "
-            "after `state_timeout`",
+            "yes, if new values pass: a constant position has to change, and one that has jumped to come back. After "
+            "an encoder was set anew, activate the node again",
         ),
         TableRow(
             Cause.STAMP_REPEATS,

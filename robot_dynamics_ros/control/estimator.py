@@ -96,10 +96,10 @@ class Estimator:
     def set_friction(self, modelled: Array, unknown: Array) -> None:
         """Set the changes of effort (n,), Nm or N, at which a joint may rest by its friction; infinite by default.
 
-        It is a fault if a position is constant for longer than ``state_timeout`` although its effort has changed by
-        more than the ``modelled`` friction and its desired position has moved by the position step, or by more than
-        that and ``unknown`` friction and it is not near the desired position. Joints with an infinite position step
-        are not checked.
+        A position that is constant for longer than ``state_timeout`` is a fault if its effort has changed by more than
+        the ``modelled`` friction and, with a constant velocity, a quarter of the ``unknown`` one while the desired
+        position has moved by twice the position step, or by more than both away from the desired position. Joints with
+        an infinite position step are not checked.
         """
         self._bounds[2:] = modelled, unknown
 

@@ -378,14 +378,14 @@ def check_state(
     effort, desired
         Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,). A
         position must not be constant for longer than ``longest`` while its effort changes by more than the modelled
-        friction and, with a constant velocity, its desired position moves by twice the step or, without one, its effort
-        changes by a quarter of the unknown friction more; or while its effort changes by more than both and it is not
-        within half the step of the desired one, a fifth if no value changes.
+        and a tenth of the unknown friction and, with a constant velocity, its desired position moves by twice the step
+        or, without one, its effort changes by a quarter of the unknown friction more; or while its effort changes by
+        more than both and it is not within half the step of the desired one, a fifth if no value changes.
     motion
         (8, n), updated: change of position and integral of velocity in the window; since the position last changed,
         the integral of velocity, the time (s) for which it should move, and the effort before it; 1 for a position that
         stands still although it must move, until it changes; 1 for a velocity that contradicts the position, until both
-        agree in motion; desired position, else effort, when position or velocity last changed.
+        agree in motion; desired position when position or velocity last changed.
 
     Returns
     -------
@@ -435,18 +435,16 @@ def check_state(
                 elif larger > 3.0 * tolerance and mismatch < 0.2 * larger:
                     motion[6, j] = 0.0
         constant = measures_velocity and change == 0.0 and new[1, j] == last[1, j]
-        follows = not math.isnan(desired[j])
-        reference = desired[j] if follows else effort[j]
         if not constant or math.isnan(effort[j] + motion[7, j]):
-            motion[7, j] = reference
+            motion[7, j] = desired[j]
         if change != 0.0 or math.isnan(effort[j] + motion[4, j]):
             motion[3, j], motion[4, j] = 0.0, effort[j]
         else:
             push, near = abs(effort[j] - motion[4, j]) - bounds[2, j], (0.2 if unchanged else 0.5) * step
-            most = 2.0 * step if follows else bounds[2, j] + 0.25 * bounds[3, j]
             driven = push > bounds[3, j] and not abs(desired[j] - new[0, j]) <= near
-            motion[3, j] = motion[3, j] + max(dt, 0.0) if driven or (constant and push > 0.0) else 0.0
-            left = constant and abs(reference - motion[7, j]) > most
+            pushed = constant and push > 0.25 * bounds[3, j]
+            motion[3, j] = motion[3, j] + max(dt, 0.0) if driven or pushed else 0.0
+            left = pushed and not abs(desired[j] - motion[7, j]) <= 2.0 * step
             if motion[3, j] > longest and step < math.inf and (driven or left):
                 motion[5, j] = 1.0
         if change != 0.0:

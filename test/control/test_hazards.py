@@ -255,3 +255,86 @@ def test_stops_end_before_the_position_limit(kind: str) -> None:
     }[kind]()
     most = max(float(session.run(PERIOD).plant.q[0]) for _ in range(600))
     assert most < upper
+
+
+STAMPS: dict[str, Callable[[Session, int], int]] = {
+    "milliseconds": lambda s, k: s.ros // 1_000_000,
+    "microseconds": lambda s, k: s.ros // 1_000,
+    "standing still": lambda s, k: s.memory["stamp"],
+    "a nanosecond each": lambda s, k: s.memory["stamp"] + k,
+    "backwards": lambda s, k: 2 * s.memory["stamp"] - s.ros,
+    "in steps of 0.1 s": lambda s, k: s.ros // (SECOND // 10) * (SECOND // 10),
+}
+
+
+@pytest.mark.parametrize("kind", STAMPS)
+def test_wrong_stamps_leave_the_arm_held(kind: str) -> None:
+    """Positions, velocities and times of arrival are right: the arm stops, and holds the position that it reaches."""
+    session = arm().run(0.4)
+    move(session)
+    session.run(0.3)
+    session.memory["stamp"] = session.ros
+    speed = float(np.abs(session.plant.qd).max())
+    for k in range(500):
+        session.cycle(stamp=STAMPS[kind](session, k))
+        assert np.abs(session.plant.qd).max() < speed + 0.3
+        if k == 250:
+            stopped = session.plant.q
+    assert session.controller.mode.value == "hold"
+    assert np.abs(session.plant.qd).max() < 0.2 and np.abs(session.plant.q - stopped).max() < 0.05
+
+
+def test_zeros_are_no_feedback_until_the_position_is_back() -> None:
+    """A driver that restarts sends zeros, at rest."""
+    session = arm(safety={"fault_reset": "auto"}).run(0.4)
+    q = session.plant.q.copy()
+    session.run(0.2, q=np.zeros(7), qd=np.zeros(7))
+    assert session.causes == ["state_implausible"] and np.abs(session.plant.q - q).max() < 0.01
+    session.run(0.3)
+    assert session.controller.mode.value == "active"
+    session.run(1.0, q=np.zeros(7), qd=np.zeros(7))
+    assert session.controller.mode.value == "zero"
+    with pytest.raises(RobotDynamicsError, match="moves from"):
+        session.session.clear_fault(session.now)
+
+
+@pytest.mark.parametrize("factor", [57.3, 1e6])
+def test_velocities_that_are_too_large_are_replaced(factor: float) -> None:
+    session = arm(torque_rate_limit=()).run(0.4)
+    move(session)
+    session.run(0.3)
+    speed, step = until_zero(session, 1.0, velocity(factor))
+    assert session.causes == ["state_implausible"] and speed < 1.2 and step < 0.05 * 87.0
+    assert np.abs(session.plant.qd).max() < 0.02
+
+
+@pytest.mark.parametrize(("interval", "count"), [(0.03, 15), (0.06, 10), (0.04, 1), (0.06, 5)])
+def test_a_rate_limit_passes_while_states_come_in_bursts(interval: float, count: int) -> None:
+    """States of 2 ms arrive together, ``count`` of them; or only one for each ``interval``."""
+    session = arm().run(0.4)
+    move(session)
+    for _ in range(round(1.5 / interval)):
+        queue = []
+        for _ in range(round(interval / session.period)):
+            session.pass_time()
+            queue.append({"stamp": session.ros, "q": session.plant.q.copy(), "qd": session.plant.qd.copy()})
+        for state in queue[-count:]:
+            session.state(**state)
+    assert session.causes == [] and session.largest_step(np.full(7, RATE)) < 1.01
+    assert np.abs(session.plant.q - session.controller.plan.q).max() < 0.05  # friction
+
+
+def test_a_rate_limit_is_for_the_cycles_not_for_the_states() -> None:
+    session = arm(update_rate=50.0).run(0.4)
+    move(session)
+    session.run(1.5)
+    assert session.causes == [] and np.abs(session.plant.q - session.controller.plan.q).max() < 0.05  # friction
+
+
+@pytest.mark.parametrize("joint", [1, 3])
+def test_a_frozen_joint_is_detected_under_a_task_space_law(joint: int) -> None:
+    session = arm(law="task_space_computed_torque").run(0.4)
+    change = frozen(session, ("q", "qd"), joint)
+    session.aim(session.plant.end_effector_position() + [0.2, 0.2, 0.1], [1.0, 0.0, 0.0, 0.0])
+    speed, _ = until_zero(session, 0.3, change)
+    assert session.causes[:1] == ["state_implausible"] and speed < 2.5
