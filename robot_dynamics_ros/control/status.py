@@ -43,6 +43,9 @@ class StatusReport:
         fault = safety.fault if transition is None else transition.fault
         if mode is Mode.ACTIVE and transition is None:
             fault = None
+        error, limit = 0.0, float(controller.tuning.following_error.min())
+        if controller.tuning.law.follows and controller.command is not None and estimator.estimate.known:
+            error = float(np.abs(controller.command.desired.q - estimator.estimate.state[0]).max())
         level, message = OK, mode.value
         if mode is not Mode.ACTIVE:
             level, message = ERROR, mode.value if fault is None else f"{mode.value}: {fault.message}"
@@ -50,6 +53,8 @@ class StatusReport:
             level, message = WARN, f"waiting: {estimator.trouble}"
         elif controller.clamped_cycles > self._clamped:
             level, message = WARN, "active, at the effort limit"
+        elif error > 0.5 * limit:
+            level, message = WARN, "active, near following_error_limit"
         values: dict[str, object] = {
             "law": controller.settings.law,
             "mode": mode.value,
@@ -65,6 +70,7 @@ class StatusReport:
             "rate limited cycles": controller.slowed_cycles,
             "state age": estimator.age(steady) if estimator.estimate.known else "",
             "stamp age": stamp_age if estimator.estimate.known else "",
+            "following error": error,
             "speed scaling": plan.speed,
             "trajectories": controller.trajectories,
             "dropped trajectories": plan.drops,
@@ -86,6 +92,8 @@ def in_words(transition: Transition, cure: str) -> Note:
         return Note(OK, f"{text}: the fault is cleared, the arm holds its position")
     if transition.after is Mode.FAULT:
         return Note(WARN, f"{text}: all checks pass again. Cure: {cure}")
+    if transition.before is Mode.ZERO and transition.after is Mode.HOLD:
+        return Note(WARN, f"{text}: feedback has returned, the arm is held")
     level = OK if transition.fault.cause is Cause.DEACTIVATED else ERROR
     return Note(level, f"{text}: {transition.fault.message}")
 

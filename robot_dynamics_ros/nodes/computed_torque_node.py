@@ -136,6 +136,9 @@ class ComputedTorqueNode(ManagedRobotNode):
         disable_garbage_collection()
         self._report.begin()
         self._publish(output)
+        settings = self._session.settings
+        if LAWS[settings.law].follows and len(settings.safety.following_error_limit) == 0:
+            self.warn("following_error_limit is not set: a lagging arm is no fault. Cure: set it, e.g. [0.1]")
         names = ", ".join(self._session.arm.robot.joint_names)
         self.get_logger().info(f"active: law {self._session.settings.law}, joints {names}")
 
