@@ -98,7 +98,7 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     assert comes_to_rest_at(held_at, here, speed) and held_at != here
     # Elsewhere it is pulled back.
     there = (-0.2, 0.6)
-    assert near(robot.answer_to(there, speed).effort, holding(there, speed, held_at))
+    assert near(robot.later_answer_to(there, speed).effort, holding(there, speed, held_at))
     assert robot.clear_fault().success
     answer = robot.later_answer_to(there, speed)
     assert (tuple(answer.position), tuple(answer.velocity)) == (held_at, (0.0, 0.0)), "the trajectory is forgotten"
@@ -119,6 +119,41 @@ def test_a_torque_is_removed_at_its_rate_without_states(robot: Robot) -> None:
     assert (time.monotonic() - begun) / count < 0.012
     steps = np.abs(np.diff([message.data for message in robot.efforts[before - 1 :]], axis=0))
     assert 0.0 < steps.max() <= 1.5 * 20.0 * 0.005 + 1e-9
+
+
+#: Position and velocity that the driver sends, of true ones, and the cause.
+WRONG = {
+    "velocity of the wrong sign": (lambda q, qd: (q, -qd), "state_implausible"),
+    "no velocity": (lambda q, qd: (q, 0.0 * qd), "state_implausible"),
+    "velocity in degrees": (lambda q, qd: (q, 57.3 * qd), "state_implausible"),
+    "constant positions": (lambda q, qd: (np.array(Q), qd), "state_implausible"),
+    "zeros": (lambda q, qd: (0.0 * q, 0.0 * qd), "state_implausible"),
+    "a repeated message": (None, "state_stale"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_feedback(robot: Robot, kind: str) -> None:
+    """Of an arm that moves at 2 rad/s; no fault while it is right, and hold or zero effort afterwards."""
+    robot.begin(Q, {"position_step_limit": [0.05], "state_timeout": 0.5})
+    speed, begin = np.array([2.0, -2.0]), robot.now
+
+    def state() -> tuple[Array, Array]:
+        return np.array(Q) + speed * (robot.now + 20_000_000 - begin) * 1e-9, speed
+
+    robot.drive(lambda: robot.now > begin + 100_000_000, "some states", Q)
+    begin = robot.now
+    for _ in range(20):
+        last = robot.exchange(*state())
+    assert robot.mode in ("", "active") and len(last.effort) == 2
+    change, cause = WRONG[kind]
+    if change is None:
+        message = super(Robot, robot).message(*state())
+        robot.graph.repeat(lambda: robot.send(message), lambda: robot.mode == "hold", "hold", 0.01)
+    else:
+        robot.play(lambda: robot.mode == "hold", "hold", lambda: robot.message(*change(*state())))
+    assert robot.changes[0].values["cause"] == cause
+    assert np.abs(robot.efforts[-1].data).max() < 100.0
 
 
 def test_an_emergency_stop(robot: Robot) -> None:
