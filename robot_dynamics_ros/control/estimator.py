@@ -30,6 +30,7 @@ from robot_dynamics_ros.kernels.types import Array
 
 _DRIFT = 1e-3  # of clocks, relative
 _SLOWEST = 2e-3  # s of a stamp per s of steady time
+_SHORTEST = 1e-4  # s between the stamps of two states
 _WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
 
 
@@ -202,13 +203,13 @@ class Estimator:
         if self._continuous is not None and last.known and np.isfinite(new[0]).all():
             turns = np.rint((last.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
-        stamp, step = self._time_step(stamp, steady)
-        dt = min(step, self.state_timeout) if self._jumped else step  # a position that has jumped has to come back
-        result, joint, distrusted = self._check(new, dt, qd is not None, effort, desired)
+        dt, step = self._time_step(stamp, steady)
+        window = min(step, self.state_timeout) if self._jumped else step  # a position that has jumped has to come back
+        result, joint, distrusted = self._check(new, window, qd is not None, effort, desired)
         if result == OUT_OF_BOUNDS:
             fault = state_faults.out_of_bounds(self._names, new)
             qd, new[1] = None, 0.0  # positions are feedback without velocities, too
-            result, joint, distrusted = self._check(new, dt, False, effort, desired)
+            result, joint, distrusted = self._check(new, window, False, effort, desired)
             if result == OUT_OF_BOUNDS or not last.known:
                 self._invalid = self._defect = fault
                 return False
@@ -224,7 +225,6 @@ class Estimator:
             self._defect = self._invalid
             return False
         self._invalid = None
-        dt = stamp - last.stamp
         if dt < 0.0:
             self._defect = state_faults.clock_jump(-dt)
             self._filter.reset()
@@ -258,16 +258,15 @@ class Estimator:
         return True
 
     def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
-        """Return the ``stamp`` (s), and the time (s) since the last valid state, negative for a stamp that went back.
+        """Return the time (s) since the last valid state by stamps, and the one to use; negative if stamps went back.
 
-        The time is by stamps or, where these do not advance with the steady clock, by arrival. A stamp that hardly
-        advances counts as the last one.
+        A stamp that hardly advances counts as repeated: 0. Where stamps do not advance with the steady clock, the time
+        to use is that of arrival.
         """
-        last = self.estimate.stamp
-        if last < stamp < last + _SLOWEST * (steady - self._stamp_arrival) and not self.simulated_time:
-            stamp = last
-        dt, passed = stamp - last, steady - self._valid_arrival
-        return stamp, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
+        dt, passed = stamp - self.estimate.stamp, steady - self._valid_arrival
+        if 0.0 < dt < min(_SLOWEST * passed, _SHORTEST) and not self.simulated_time:
+            dt = 0.0
+        return dt, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
 
     def _check(
         self, new: Array, dt: float, measures_velocity: bool, effort: Array | None, desired: Array | None

@@ -29,9 +29,10 @@ class FirstStates:
         self._arrival = -math.inf
 
     def add(self, sample: Sample, steady: float) -> None:
-        """Add a state that arrived at ``steady`` (s)."""
-        self._samples.append(sample)
-        self._arrival = steady
+        """Add a state that arrived at ``steady`` (s), unless a position is not finite."""
+        if np.isfinite(sample.q).all():
+            self._samples.append(sample)
+            self._arrival = steady
 
     def drop_old(self, steady: float) -> None:
         """Drop all states if the last one arrived before ``steady`` (s)."""

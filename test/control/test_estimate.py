@@ -137,7 +137,7 @@ CLOCKS: dict[str, list[tuple[float, float, Cause | None]]] = {
     "late states that catch up, then a jump": [
         (10.0, 5.0, None), (10.001, 5.2, None), (10.3, 5.201, STALE), (10.8, 5.3, AHEAD),
     ],
-    "later ones": [(10.0, 5.0, None), (10.01, 7.0, STALE), (12.1, 7.001, STALE), (12.6, 7.1, AHEAD)],
+    "later ones": [(10.0, 5.0, None), (10.001, 7.0, STALE), (12.1, 7.001, STALE), (12.6, 7.1, AHEAD)],
     "a jump after a simulation slower than real time": [
         *((0.01 * k, 0.04 * k, None) for k in range(1000)), (20.0, 40.0, AHEAD),
     ],
