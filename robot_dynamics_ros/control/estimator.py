@@ -74,6 +74,7 @@ class Estimator:
         self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf  # s; also of state, and of new stamp
         self._time = 0.0  # s, of the last valid state
         self._jumped = False  # the last state was not plausible after the one before
+        self._was_slow = False  # the last stamp hardly advanced
         self._measured = np.zeros((2, n))
         self._unknown = np.full(n, np.nan)
         self._velocity_measured = False
@@ -260,11 +261,12 @@ class Estimator:
     def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
         """Return the time (s) since the last valid state by stamps, and the one to use; negative if stamps went back.
 
-        A stamp that hardly advances counts as repeated: 0. Where stamps do not advance with the steady clock, the time
-        to use is that of arrival.
+        A second stamp that hardly advances counts as repeated: 0. Where stamps do not advance with the steady clock,
+        the time to use is that of arrival.
         """
         dt, passed = stamp - self.estimate.stamp, steady - self._valid_arrival
-        if 0.0 < dt < min(_SLOWEST * passed, _SHORTEST) and not self.simulated_time:
+        slow, self._was_slow = self._was_slow, 0.0 <= dt < min(_SLOWEST * passed, _SHORTEST)
+        if slow and self._was_slow and not self.simulated_time:
             dt = 0.0
         return dt, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
 
