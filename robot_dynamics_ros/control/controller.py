@@ -158,7 +158,7 @@ class Controller:
             return not self.command.effort.any()
         estimate = self.estimator.estimate
         rests = estimate.valid and float(np.abs(estimate.state[1]).max()) < _STOPPED_VELOCITY
-        return self.mode is not Mode.ACTIVE and not self.plan.busy and rests
+        return self.mode is not Mode.ACTIVE and not self.plan.busy and rests and not self.limiter.slowed
 
     def _begin(self, estimate: Estimate, time: float) -> None:
         """Initialise law and checks in the first cycle, and hold its position."""
