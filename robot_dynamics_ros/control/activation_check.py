@@ -71,10 +71,9 @@ def holding_effort(
     """Return the measured effort (n,) if it holds the arm at rest at ``q`` (n,), else None, with the reason as text.
 
     It does if g(q) and a payload at the end effector explain it, within friction and the tolerances above, whose centre
-    of mass is at most 0.2 m from the link's origin, and which the effort ``limits`` (n,) can hold; but not twice g(q),
-    for then gravity may be counted twice. There is no reason
-    if it is not reported, or about zero, for example with brakes on: for every joint within its static friction plus
-    about a tenth of the largest gravity torque.
+    of mass is at most 0.2 m from the link's origin, and which the effort ``limits`` (n,) can hold. It does not if it is
+    twice g(q), because gravity may then be counted twice. There is no reason if it is not reported, or about zero, for
+    example with brakes on: for every joint within its static friction plus about a tenth of the largest gravity torque.
     """
     if measured is None or measured.size == 0 or not np.isfinite(measured).all():
         return None, ()
@@ -85,8 +84,8 @@ def holding_effort(
     expected, mass = _with_load(measured, gravity, payload_effort(model, q), slack)
     rotations = np.linalg.norm(_end_effector_jacobian(model, q)[3:], axis=0)
     moment = mass * float(np.linalg.norm(model.gravity)) * _LEVER * rotations
-    misses = np.abs(measured - expected) / (slack + TOLERANCE * np.abs(expected) + moment)
-    twice = (np.abs(measured - 2.0 * gravity) <= slack + TOLERANCE * 2.0 * np.abs(gravity)).all()
+    misses = _residuals(measured, expected, slack + moment)
+    twice = bool((_residuals(measured, 2.0 * gravity, slack) <= 1.0).all())
     if misses.max() <= 1.0 and (np.abs(expected) <= limits).all() and not twice:
         return measured, ()
     j = int(np.argmax(np.abs(measured - gravity) if twice else misses))
@@ -143,20 +142,17 @@ def check_effort(
     names = [name for name, reported in zip(joint_names, known, strict=True) if reported]
     m, g, load = measured[known], gravity[known], load[known]
     slack = _slack(g, friction[known])
-
-    def misses(expected: Array) -> Array:
-        return np.abs(m - expected) / (slack + TOLERANCE * np.abs(expected))
-
-    right = misses(g)
+    right = _residuals(m, g, slack)
     off = right > 1.0
     carries_nothing = bool((np.abs(g) <= 2.0 * slack).all())
     if carries_nothing or _about_zero(m, g, slack) or not off.any():
         return ()
 
-    worst = {error: float(misses(effort).max()) for error, effort in _wrong_hypotheses(m, g, off).items()}
+    worst = {error: float(_residuals(m, effort, slack).max()) for error, effort in _wrong_hypotheses(m, g, off).items()}
     error = min(worst, key=worst.__getitem__)
     if worst[error] <= 1.0 and right.max() >= MARGIN:
-        with_load = min(float(misses(_with_load(m, base, load, slack)[0]).max()) for base in (g, np.zeros_like(g)))
+        loaded = (_with_load(m, base, load, slack)[0] for base in (g, np.zeros_like(g)))
+        with_load = min(float(_residuals(m, effort, slack).max()) for effort in loaded)
         if with_load > 1.0:
             listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})' for j in np.flatnonzero(off))
             raise RobotDynamicsError(
@@ -168,6 +164,11 @@ def check_effort(
         f'activation_check: joint "{names[j]}" reports an effort of {m[j]:.3g}, its gravity torque is {g[j]:.3g}. '
         "Cure: add the arm's payload to the model, remove contacts, or check the masses of the model",
     )
+
+
+def _residuals(measured: Array, expected: Array, slack: Array) -> Array:
+    """Return the normalised residuals z (n,) of a hypothesis, at most 1 within tolerance."""
+    return np.abs(measured - expected) / (slack + TOLERANCE * np.abs(expected))
 
 
 def _slack(gravity: Array, friction: Array) -> Array:

@@ -377,10 +377,10 @@ def check_state(
         True if velocities are measured.
     effort, desired
         Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,). A
-        position must not be constant for longer than ``longest`` while its effort changes by more than the modelled
-        and a tenth of the unknown friction and, with a constant velocity, its desired position moves by twice the step
-        or, without one, its effort changes by a quarter of the unknown friction more; or while its effort changes by
-        more than both and it is not within half the step of the desired one, a fifth if no value changes.
+        position that is constant for longer than ``longest`` must move in two cases. The effort has changed by more
+        than the modelled and all of the unknown friction, and the position is not within half the step of the desired
+        one (a fifth if no value changes). Or the effort has changed by more than the modelled and a quarter of the
+        unknown friction, the velocity is constant, and the desired position, if any, has moved by twice the step.
     motion
         (8, n), updated: change of position and integral of velocity in the window; since the position last changed,
         the integral of velocity, the time (s) for which it should move, and the effort before it; 1 for a position that
