@@ -151,8 +151,8 @@ class CycleClock:
     def advance(self, time: float, steady: float, estimate: Estimate, timeout: float) -> Instant:
         """Return the instant of a regular cycle at ``time`` (s) and ``steady`` (s), with ``estimate``.
 
-        A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, and
-        if stamps repeat, time steps are by the steady clock.
+        A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, if
+        stamps repeat, and if the time stands still without a valid state, time steps are by the steady clock.
         """
         waited, passed, period = max(steady - self._command, 0.0), steady - self._cycle, self.period
         dt = time - self.time if waited < math.inf else 0.0
@@ -165,7 +165,7 @@ class CycleClock:
         if jump is not None:
             self.rate.restart()
         self.rate.cycle(time)
-        unreliable = estimate.stamp_repeats or jump is not None
+        unreliable = estimate.stamp_repeats or jump is not None or (dt == 0.0 and not estimate.valid)
         if unreliable:
             dt = waited
         elif self._was_unreliable:  # this step may contain time that was counted by the steady clock already

@@ -182,8 +182,7 @@ class ControllerSession:
     def _refuse(self, controller: Controller, stamp: int, now: Now, reason: str = "") -> Output:
         """Return the output for an invalid message of this ``stamp`` (ns); ``reason`` is its defect.
 
-        While a fault lasts, only a new stamp is answered. The cycle is that of the watchdog. An open-loop law is not
-        affected by the state.
+        While a fault lasts, only a new stamp is answered. Time does not advance to a stamp that is not plausible.
         """
         if reason:
             controller.estimator.reject(now.steady, reason)
@@ -191,15 +190,13 @@ class ControllerSession:
             return self._output()
         if not controller.tuning.law.needs_state:
             self.state_stamp = stamp
-            return self._cycle(controller, self._clock.seconds(stamp), now, stamp)
-        if stamp <= self._answered and controller.mode is not Mode.ACTIVE:
-            return self._output()
-        self._answered, command = stamp, controller.watch(now.steady)
-        if command is None:
+        elif controller.command is None or (stamp <= self._answered and controller.mode is not Mode.ACTIVE):
             self._notes += self.waiting()
             return self._output()
-        self._answer = Output(command, stamp, self._answer.number + 1)
-        return self._output(self._answer)
+        self._answered, time, last = stamp, self._clock.seconds(stamp), controller.clock.time
+        if controller.command is not None and not last < time <= last + self.settings.safety.state_timeout:
+            time = last
+        return self._cycle(controller, time, now, stamp)
 
     def tick(self, now: Now) -> Output:
         """Run a cycle; to be called at the update rate, if that is not 0. While inactive, the output is empty."""
