@@ -58,7 +58,8 @@ class Controller(NamedTuple):
 
     def follow(self, points: TrajectoryPoints) -> Trajectory:
         """Return the interpolated trajectory from the robot's position."""
-        return Trajectory.from_points(points, self.model.joint_names, 0.0, (self.start, None, None))
+        state = np.vstack((self.start, np.zeros((3, self.model.n))))
+        return Trajectory.from_points(points, self.model.joint_names, 0.0, state)
 
     def filled(self, trajectory: Trajectory, points: TrajectoryPoints) -> TrajectoryPoints:
         """Return the points with effort, friction included."""

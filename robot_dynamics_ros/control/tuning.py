@@ -16,7 +16,7 @@ from robot_dynamics_ros.control.laws import LAWS, Gains, Law, per_joint, per_joi
 from robot_dynamics_ros.control.poses import COMPONENTS
 from robot_dynamics_ros.control.settings import ControllerSettings, check_settings
 from robot_dynamics_ros.control.task_space import TaskGains
-from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits, RateLimits
+from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits, rate_limits
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -105,7 +105,7 @@ class Tuning:
             per_joint("set_point_step_limit", rules.set_point_step_limit, names, most=np.inf),
             model.continuous,
             rules.trajectory_limits == "clamp",
-            None if off else RateLimits.of(model),
+            None if off else rate_limits(model),
         )
         self.check_sampling()
 

@@ -11,7 +11,7 @@ from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 
 NAMES = ("shoulder", "elbow", "wrist")
 N = len(NAMES)
-REST = (np.zeros(N), None, None)
+REST = np.zeros((4, N))
 KINDS = ("linear", "spline", "cubic", "quintic")
 
 
@@ -26,8 +26,8 @@ def random_points(seed, m, kind="quintic", names=NAMES, first=0.3, effort=False)
 
 
 def moving_state(seed):
-    """Return a random position, velocity and acceleration."""
-    return tuple(np.random.default_rng(seed).normal(size=(3, N)))
+    """Return a random position, velocity and acceleration, without effort."""
+    return np.vstack((np.random.default_rng(seed).normal(size=(3, N)), np.zeros(N)))
 
 
 def build(points, start_time=0.0, state=REST, kind="quintic", **options):

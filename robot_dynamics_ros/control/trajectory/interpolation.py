@@ -1,8 +1,9 @@
-"""Hermite interpolation by linear, cubic and quintic polynomials, and cubic splines (C2)."""
+"""Hermite interpolation by linear, cubic and quintic polynomials, and cubic splines (C2).
+
+``times`` (m,) are the times (s) of m knots, ``motion`` (4, n, m) position, velocity, acceleration and effort there.
+"""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_banded
@@ -12,37 +13,19 @@ from robot_dynamics_ros.kernels.types import Array
 _HALVINGS = 8  # bounds the excess of a curve to 4^-8 of the excess of its Bernstein coefficients
 
 
-class Knots(NamedTuple):
-    """Motion at m knots: times (m,) in s, and position, velocity, acceleration and effort, each (m, n)."""
-
-    times: Array
-    q: Array
-    qd: Array
-    qdd: Array
-    effort: Array
-
-    def then(self, later: Knots) -> Knots:
-        """Return these knots followed by the `later` ones, of the same joints."""
-        return Knots(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
-
-    def some(self, first: int, after: int | None = None) -> Knots:
-        """Return the knots with the indices from `first` up to but not including `after`; None: to the last knot."""
-        return Knots(*(x[first:after] for x in self))
-
-
-def segments(knots: Knots, degree: int) -> Array:
+def segments(times: Array, motion: Array, degree: int) -> Array:
     """Return the polynomials of ``degree`` 1, 3 or 5 between m knots, each in the time since the start of its segment.
 
     Shape (m - 1, degree + 1, 4, n): by descending power, then position, velocity, acceleration and effort. Hermite
     interpolation of positions (degree 1), velocities (3) and accelerations (5); effort is linear. Overflow results in
     non-finite coefficients.
     """
-    q, qd, qdd, effort = knots[1:]
-    m, n = len(knots.times) - 1, q.shape[1]
+    q, qd, qdd, effort = motion.swapaxes(1, 2)
+    m, n = len(times) - 1, q.shape[1]
     polynomials = np.zeros((m, degree + 1, 4, n))
     c = polynomials[:, ::-1].transpose(1, 2, 0, 3)  # view (degree + 1, 4, m, n), by ascending power
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        h = np.diff(knots.times)[:, None]
+        h = np.diff(times)[:, None]
         d, v0, v1, a0, a1 = q[1:] - q[:-1], qd[:-1] * h, qd[1:] * h, qdd[:-1] * h**2, qdd[1:] * h**2
         c[0, 0] = q[:-1]
         c[1, 0] = d / h if degree == 1 else qd[:-1]
@@ -61,30 +44,20 @@ def segments(knots: Knots, degree: int) -> Array:
     return polynomials
 
 
-def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tuple[float, int, float] | None:
+def excess(
+    times: Array, motion: Array, degree: int, order: int, low: Array, high: Array
+) -> tuple[float, int, float] | None:
     """Return a segment in which a derivative of the position leaves the range `low` to `high` (n,), or None.
 
-    It is that of `order` 0 (position) to 3 (jerk). The motion interpolates ``knots`` by polynomials of ``degree`` 1, 3
-    or 5. The result is the start time (s) of the segment, the joint's index in the columns of ``knots``, and a value
-    outside the range. A polynomial is bounded by its Bernstein coefficients; if they are not conclusive, it is
+    It is that of `order` 0 (position) to 3 (jerk). The polynomials between the knots have the ``degree`` 1, 3 or 5. The
+    result is the start time (s) of the segment, the joint's index in ``motion``, whose effort may be missing, and a
+    value outside the range. A polynomial is bounded by its Bernstein coefficients; if they are not conclusive, it is
     subdivided (de Casteljau).
     """
-    q, qd, qdd = (x.T for x in knots[1:4])
-    h = np.diff(knots.times)
+    q, qd, qdd = motion[:3]
+    h = np.diff(times)
     if order > degree:
         return None
-    # Coarse bounds are conclusive for most joints.
-    longest, speed, bend = h.max(initial=0.0), *(np.abs(x).max(axis=1) for x in (qd, qdd))
-    if order == 0:
-        reach = 0.4 * longest * speed + 0.05 * longest**2 * bend
-        unsure = np.flatnonzero((q.min(axis=1) - reach < low) | (q.max(axis=1) + reach > high))
-    elif order > 1:
-        unsure = np.flatnonzero(np.isfinite(high))
-    else:
-        middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (qd[:, 1:] + qd[:, :-1])
-        speed = np.maximum(speed, np.abs(middle).max(axis=1, initial=0.0)) + 0.5 * longest * bend
-        unsure = np.flatnonzero(speed > np.minimum(high, -low))
-    q, qd, qdd, low, high = (x[unsure] for x in (q, qd, qdd, low, high))
     begin, end, step = q[:, :-1], q[:, 1:], h / degree
     rows = [begin, end] if degree == 1 else [begin, begin + step * qd[:, :-1], end - step * qd[:, 1:], end]
     if degree == 5:
@@ -102,7 +75,7 @@ def excess(knots: Knots, degree: int, order: int, low: Array, high: Array) -> tu
         out = (ends < low[joint]) | (ends > high[joint])
         if out.any():
             side, i = np.argwhere(out)[0]
-            return float(knots.times[segment[i]]), int(unsure[joint[i]]), float(ends[side, i])
+            return float(times[segment[i]]), int(joint[i]), float(ends[side, i])
         halves = [ends]
         while len(control) > 1:
             control = 0.5 * (control[:-1] + control[1:])

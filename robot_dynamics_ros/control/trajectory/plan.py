@@ -172,7 +172,7 @@ class MotionPlan:
         else:
             state = self._state(begin)
         trajectory = Trajectory.from_points(
-            points, self._names, here + wait, tuple(state), state_time=begin, rules=rules, limits=limits
+            points, self._names, here + wait, state, state_time=begin, rules=rules, limits=limits
         )
         trajectory.check_not_over(here)
         waiting = _without(joints, self._waiting, begin)

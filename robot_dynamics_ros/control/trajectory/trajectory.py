@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
 
 import numpy as np
 
 from robot_dynamics_ros.control.settings import TrajectoryRules
-from robot_dynamics_ros.control.trajectory.interpolation import Knots, segments, spline_velocities
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns, joint_values
+from robot_dynamics_ros.control.trajectory.interpolation import segments, spline_velocities
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.kernels.types import Array
@@ -23,7 +22,6 @@ from robot_dynamics_ros.kernels.types import Array
 _NANOSECOND = 1e-9  # the resolution of time_from_start
 _AT_ONCE = 64  # segments whose polynomials are computed together
 _DEFAULT_RULES = TrajectoryRules()
-_STATE = ("position", "velocity", "acceleration", "effort")
 
 
 class Trajectory:
@@ -76,7 +74,7 @@ class Trajectory:
         points: TrajectoryPoints,
         joint_names: Sequence[str],
         start_time: float,
-        start_state: Sequence[Array | None],
+        start_state: Array,
         *,
         state_time: float | None = None,
         rules: TrajectoryRules = _DEFAULT_RULES,
@@ -103,8 +101,8 @@ class Trajectory:
         start_time
             Time (s) from which the times of the points count.
         start_state
-            Position (rad or m), velocity, acceleration and effort (Nm or N) at `state_time`, each (n,), zero if it is
-            None or missing. Position and velocity of the motion are continuous from there on.
+            Position (rad or m), velocity, acceleration and effort (Nm or N) at `state_time`, (4, n), finite. Position
+            and velocity of the motion are continuous from there on.
         state_time
             Time (s) of the start state; None: `start_time`.
         rules
@@ -124,15 +122,13 @@ class Trajectory:
         """
         columns = joint_columns(points.joint_names, joint_names, rules.allow_partial_joints_goal)
         times, given = checked_points(points, rules.allow_nonzero_velocity_at_trajectory_end)
-        if not math.isfinite(start_time) or not (state_time is None or math.isfinite(state_time)):
-            raise TrajectoryError("the start time is not a finite number. Cure: give seconds")
-        state = [
-            joint_values(f"the start state's {name}", 0.0 if x is None else x, joint_names)
-            for name, x in zip_longest(_STATE, start_state)
-        ]
         state_at = 0.0 if state_time is None else state_time - start_time
-        start = Knots(np.array([state_at]), *(x[None] for x in state))
-        knots = Knots(times, *_spread(given, columns, state[0]))
+        if not math.isfinite(start_time + state_at):
+            raise TrajectoryError("the start time is not a finite number. Cure: give seconds")
+        start = start_state[:, :, np.newaxis]
+        motion = np.zeros((4, len(joint_names), len(times)))
+        motion[0] = start[0]
+        motion[:, columns] = np.swapaxes(given, 1, 2)
 
         passed = bisect_right(times, state_at + _NANOSECOND)
         late = 0 < passed < len(times) and state_at - times[0] > _NANOSECOND
@@ -141,36 +137,35 @@ class Trajectory:
             limits.check_joints(columns)
             first = passed if late else max(0, passed - 1)
             at_once = passed > 0 and not late and state_at - times[-1] <= _NANOSECOND
-            shift = limits.fit(knots, state[0], first, at_once)
+            shift = limits.fit(motion, start_state[0], first, at_once)
         if passed == 0:
-            knots = start.then(knots)
+            times, motion = np.append(state_at, times), np.append(start, motion, axis=2)
         upsampled = points.velocities is None and rules.positions_upsampling
         degree = 3 if points.accelerations is None else 5
         if points.velocities is None and not upsampled:
             degree = 1
-        if upsampled and len(knots.times) > 1:
+        if upsampled and len(times) > 1:
             # The start state's velocity does not apply to a first point in the past.
-            moving = abs(knots.times[0] - state_at) <= _NANOSECOND
-            begin = state[1] if moving else np.zeros_like(state[1])
-            knots.qd[:, columns] = spline_velocities(knots.times, knots.q[:, columns], begin[columns])
+            begin = start_state[1] * (abs(times[0] - state_at) <= _NANOSECOND)
+            motion[1, columns] = spline_velocities(times, motion[0, columns].T, begin[columns]).T
         if late:
-            knots = start.then(knots.some(passed))
-        h, largest = np.diff(knots.times), max(np.abs(x).max() for x in knots[1:])
+            times, motion = np.append(state_at, times[passed:]), np.append(start, motion[:, :, passed:], axis=2)
+        h, largest = np.diff(times), np.abs(motion).max()
         with np.errstate(all="ignore"):  # upper bound of the polynomial coefficients
             bound = 1e3 * largest * h.max(initial=1.0) ** 2 / h.min(initial=1.0) ** degree
         if not np.isfinite(bound):
             raise TrajectoryError("the points are too close in time for their values. Cure: space them further apart")
         if limits is not None:
-            limits.check(knots, degree, state)
-        holds = np.zeros((2, len(_STATE), len(joint_names)))
-        holds[0, 0], holds[1] = state[0], np.stack([x[-1] for x in knots[1:]])
-        if len(knots.times) > 1:
+            limits.check(times, motion, degree, start_state)
+        holds = np.zeros((2, 4, len(joint_names)))
+        holds[0, 0], holds[1] = start_state[0], motion[:, :, -1]
+        if len(times) > 1:
             holds[1, 1:3] = 0.0
 
         def polynomials(first: int, after: int) -> Array:
-            return segments(knots.some(first, after + 1), degree)
+            return segments(times[first : after + 1], motion[:, :, first : after + 1], degree)
 
-        trajectory = cls(float(start_time), knots.times, holds, polynomials, int(passed == 0 or late))
+        trajectory = cls(float(start_time), times, holds, polynomials, int(passed == 0 or late))
         trajectory.shift = shift
         return trajectory
 
@@ -195,26 +190,21 @@ class Trajectory:
         point between two segments the acceleration is that of the later segment.
         """
         knots = self._times
-        lengths = np.diff(knots)
-        if not len(lengths):
+        if len(knots) == 1:
             yield knots, self._holds[1:].copy()
             return
-        parts = np.maximum(1, np.ceil(lengths / period - 1e-9)).astype(int)
-        segment = np.repeat(np.arange(len(parts)), parts)
-        part = np.arange(len(segment)) - (np.cumsum(parts) - parts)[segment]
-        since = np.append(part * (lengths / parts)[segment], lengths[-1])
-        times = np.append(knots[segment] + since[:-1], knots[-1])
-        segment = np.append(segment, len(lengths) - 1)
-        to_come = times >= 0.0
-        to_come[: self._joined] = False  # the start state
-        left = np.flatnonzero(to_come)
-        for some in np.split(left, range(_AT_ONCE, len(left), _AT_ONCE)):
-            first, after = segment[some[0]], segment[some[-1]] + 1
-            coefficients = self._polynomials(first, after)
-            motion: Array = coefficients[segment[some] - first, 0]
-            for row in range(1, coefficients.shape[1]):
-                motion = motion * since[some, None, None] + coefficients[segment[some] - first, row]
-            if some[-1] == len(times) - 1:
+        parts = np.maximum(1.0, np.ceil(np.diff(knots) / period - 1e-9))
+        indices = np.append(0.0, np.cumsum(parts))  # of the knots
+        times = np.interp(np.arange(indices[-1] + 1.0), indices, knots)
+        times = times[max(self._joined, np.searchsorted(times, 0.0)) :]
+        segment = np.minimum(np.searchsorted(knots, times, side="right") - 1, len(knots) - 2)
+        for begin in range(0, len(times), _AT_ONCE):
+            some = slice(begin, begin + _AT_ONCE)
+            first, last = segment[some][[0, -1]]
+            coefficients = self._polynomials(first, last + 1)[segment[some] - first].swapaxes(0, 1)
+            since = times[some] - knots[segment[some]]
+            motion = np.polyval(coefficients, since[:, None, None])
+            if times[some][-1] == knots[-1]:
                 motion[-1, ::3] = self._holds[1, ::3]
             yield times[some], motion
 
@@ -248,15 +238,3 @@ class Trajectory:
             self._first, self._coefficients = segment, self._polynomials(segment, segment + _AT_ONCE)
         self._begin, self._until = self._times[segment : segment + 2].tolist()
         self._rows = tuple(self._coefficients[segment - self._first])
-
-
-def _spread(given: Sequence[Array], columns: Sequence[int], q: Array) -> list[Array]:
-    """Return the fields (m, k) as (m, n), where other joints have the position q (n,) and zeros.
-
-    In Fortran order, so that operations along a trajectory are several times faster.
-    """
-    full = [np.zeros((len(q), len(given[0]))).T for _ in given]
-    full[0][:] = q
-    for x, table in zip(given, full, strict=True):
-        table[:, columns] = x
-    return full

@@ -1,6 +1,6 @@
 """Limits of position, velocity, acceleration and jerk along a trajectory.
 
-Units are rad or m, and s.
+Units are rad or m, and s. ``times`` (m,) and ``motion`` (4, n, m) of the knots are as in `interpolation`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.control.trajectory.interpolation import Knots, excess
+from robot_dynamics_ros.control.trajectory.interpolation import excess
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -20,7 +20,7 @@ from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCI
 
 _TOLERANCE = 1e-3  # rad or m beyond a position limit
 _EXCESS = 0.05  # share beyond a limit of velocity or acceleration, as planners check them only at the points
-_REST = 1e-6  # rad/s or m/s
+_REST = 1e-6  # rad/s or m/s: a planner's last point is at rest, but slowing down
 _STEP_TOLERANCE = 1e-9  # rad or m
 # Factors of acceleration and jerk between the points: interpolation of a planner's motion that switches between its
 # limits there reaches 1.8 times the limit of acceleration, and 2.2 times that of jerk.
@@ -42,14 +42,15 @@ class JointLimits(NamedTuple):
     clamp
         True to move points of the n joints beyond their limits to the limits.
     rates
-        Limits of acceleration and jerk of the n joints; None for none.
+        Limits (3, n) of acceleration while a joint speeds up and while it slows down, rad/s^2 or m/s^2, and of jerk,
+        per s^3; None for none.
     """
 
     rows: LimitRows
     step: Array
     continuous: NDArray[np.bool_]
     clamp: bool = False
-    rates: RateLimits | None = None
+    rates: Array | None = None
 
     def check_joints(self, columns: Sequence[int]) -> None:
         """Raise JointNamesError if a trajectory of the joints ``columns`` has some, not all, that move a limited joint.
@@ -66,25 +67,24 @@ class JointLimits(NamedTuple):
                 "trajectory. Cure: name all of them"
             )
 
-    def fit(self, knots: Knots, start: Array, first: int, at_once: bool) -> Array:
-        """Shift continuous joints of ``knots`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
+    def fit(self, motion: Array, start: Array, first: int, at_once: bool) -> Array:
+        """Shift continuous joints of ``motion`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
 
-        With `clamp`, points beyond the limits are moved to them. `first` is the index of the first knot that is not
-        over. `at_once` is True if it applies at once: then TrajectoryError is raised, naming the joint, if its distance
-        from the start exceeds `step`.
+        ``motion`` (4, n, m) is as in `interpolation`. With `clamp`, points beyond the limits are moved to them. `first`
+        is the index of the first knot that is not over. `at_once` is True if it applies at once: then TrajectoryError
+        is raised, naming the joint, if its distance from the start exceeds `step`.
         """
-        q, qd, qdd = knots[1:4]
-        turns: Array = self.continuous * np.rint((start - q[first]) / math.tau) * math.tau
+        q, qd = motion[:2]
+        turns: Array = self.continuous * np.rint((start - q[:, first]) / math.tau) * math.tau
         if turns.any():
-            q += turns
+            q += turns[:, np.newaxis]
         if self.clamp:
-            lower, upper, velocity = self.rows.limits[SOFT_LOWER:, : len(start)]
-            inside = np.clip(q, np.minimum(lower, start), np.maximum(upper, start))
-            for x in (qd, qdd):
-                x[inside != q] = 0.0
+            lower, upper, velocity = self.rows.limits[SOFT_LOWER:, : len(start), np.newaxis]
+            inside = np.clip(q, np.minimum(lower.T, start).T, np.maximum(upper.T, start).T)
+            motion[1:3, inside != q] = 0.0
             q[:] = inside
             np.clip(qd, -velocity, velocity, qd)
-        step = q[first] - start
+        step = q[:, first] - start
         for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _STEP_TOLERANCE)).tolist():
             raise TrajectoryError(
                 f"joint '{self.rows.names[i]}' would step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
@@ -92,71 +92,56 @@ class JointLimits(NamedTuple):
             )
         return turns
 
-    def check(self, knots: Knots, degree: int, start: Sequence[Array]) -> None:
-        """Raise TrajectoryError for a motion beyond the limits, widened to the motion at the ``start``.
+    def check(self, times: Array, motion: Array, degree: int, start: Array) -> None:
+        """Raise TrajectoryError for a motion beyond the limits, widened to the motion ``start`` (4, n) at the start.
 
-        That is position, velocity and acceleration, each (n,). The motion interpolates ``knots`` by polynomials of
-        ``degree`` 1, 3 or 5. That of a row is linear in it.
+        The polynomials between the knots, ``times`` and ``motion`` as in `interpolation`, have the ``degree`` 1, 3 or
+        5. Linear motion has no limits of acceleration and jerk. At the knots the acceleration may exceed its limit by
+        5 %. Within a segment acceleration and jerk may reach 2 and 2.5 times their limits, which interpolation of a
+        planner's points can cause. Jumps of acceleration between segments are not checked.
         """
         rows, (lower, upper, velocity) = self.rows, self.rows.limits[SOFT_LOWER:]
-        of_rows = knots._replace(q=rows.positions(knots.q), qd=rows.rates(knots.qd), qdd=rows.rates(knots.qdd))
-        for order, least, most, tolerance, begin in (
-            (0, lower, upper, np.array(_TOLERANCE), rows.positions(start[0])),
-            (1, -velocity, velocity, _EXCESS * velocity, rows.rates(start[1])),
-        ):
-            low, high = np.minimum(least - tolerance, begin), np.maximum(most + tolerance, begin)
-            if first := excess(of_rows, degree, order, low, high):
+        of_rows = np.array([rows.positions(motion[0].T).T, *(rows.rates(x.T).T for x in motion[1:3])])
+        position, rate, fast = rows.positions(start[0]), rows.rates(start[1]), (1.0 + _EXCESS) * velocity
+        bounds = [
+            (lower, upper, np.minimum(lower - _TOLERANCE, position), np.maximum(upper + _TOLERANCE, position)),
+            (-velocity, velocity, np.minimum(-fast, rate), np.maximum(fast, rate)),
+        ]
+        if self.rates is not None:
+            either, jerk = self.rates[:2].max(axis=0), self.rates[2]
+            high = np.maximum(_ACCELERATION_BETWEEN * either, np.abs(start[2]))
+            bounds += [(-either, either, -high, high), (-jerk, jerk, -_JERK_BETWEEN * jerk, _JERK_BETWEEN * jerk)]
+        for order, (least, most, low, high) in enumerate(bounds):
+            if first := excess(times, of_rows if order < 2 else motion, degree, order, low, high):
                 time, j, value = first
-                above = bool(value > high[j])
-                note = rows.owner_note(VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j)
+                above, note = bool(value > high[j]), ""
+                if order < 2:
+                    note = rows.owner_note(VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j)
                 raise _beyond(rows.names[j], order, value, time, (most if above else least)[j], note)
         if self.rates is not None:
-            self.rates.check(knots, degree, start[2], rows.names)
+            self._check_at_knots(times, motion, start[2])
+
+    def _check_at_knots(self, times: Array, motion: Array, start: Array) -> None:
+        """Raise TrajectoryError for an acceleration at a knot beyond its limit, widened to that at the start (n,)."""
+        assert self.rates is not None
+        _, qd, qdd, _ = motion
+        speeding, slowing, _ = self.rates[:, :, np.newaxis]
+        limit = np.where(qd * qdd < 0.0, slowing, speeding)
+        limit = np.where(np.abs(qd) < _REST, np.maximum(speeding, slowing), limit)
+        beyond = np.abs(qdd) > np.maximum((1.0 + _EXCESS) * limit, np.abs(start)[:, np.newaxis])
+        for j, k in np.argwhere(beyond).tolist():
+            raise _beyond(self.rows.names[j], 2, qdd[j, k], times[k], math.copysign(limit[j, k], qdd[j, k]))
 
 
-class RateLimits(NamedTuple):
-    """Limits (n,) of acceleration while a joint speeds up and while it slows down, and of jerk; infinite for none.
+def rate_limits(model: RobotModel) -> Array | None:
+    """Return the limits (3, n) of acceleration and jerk of a model, as in ``JointLimits``; None if it has none.
 
-    Units are rad/s^2 or m/s^2, and per s^3.
+    The acceleration limit of a joint without a deceleration limit holds while it slows down too, as in ros2_control.
     """
-
-    acceleration: Array
-    deceleration: Array
-    jerk: Array
-
-    @classmethod
-    def of(cls, model: RobotModel) -> RateLimits | None:
-        """Return the limits of a model, None if it has none.
-
-        The acceleration limit of a joint without a deceleration limit holds while it slows down too, as in
-        ros2_control.
-        """
-        acceleration, deceleration = model.acceleration_limits, model.deceleration_limits
-        deceleration = np.where(np.isinf(deceleration), acceleration, deceleration)
-        limits = cls(acceleration, deceleration, model.jerk_limits)
-        return limits if np.isfinite(limits).any() else None
-
-    def check(self, knots: Knots, degree: int, start: Array, names: Sequence[str]) -> None:
-        """Raise TrajectoryError for a motion beyond the limits, widened to the acceleration (n,) at the ``start``.
-
-        The motion interpolates ``knots`` by polynomials of ``degree`` 3 or 5; linear motion (1) is not checked. At the
-        knots the acceleration may exceed its limit by 5 %. Within a segment acceleration and jerk may reach 2 and 2.5
-        times their limits, which interpolation of a planner's points can cause. Jumps of acceleration between segments
-        are not checked. ``names`` (n) are those of the joints, for the message.
-        """
-        either = np.maximum(self.acceleration, self.deceleration)
-        limit = np.where(knots.qd * knots.qdd < 0.0, self.deceleration, self.acceleration)
-        limit = np.where(np.abs(knots.qd) < _REST, either, limit)  # a planner's last point is at rest, but slowing down
-        beyond = np.abs(knots.qdd) > np.maximum((1.0 + _EXCESS) * limit, np.abs(start))
-        for k, j in np.argwhere(beyond).tolist():
-            raise _beyond(names[j], 2, knots.qdd[k, j], knots.times[k], limit[k, j])
-        for order, most, high in (
-            (2, either, np.maximum(_ACCELERATION_BETWEEN * either, np.abs(start))),
-            (3, self.jerk, _JERK_BETWEEN * self.jerk),
-        ):
-            if first := excess(knots, degree, order, -high, high):
-                time, j, value = first
-                raise _beyond(names[j], order, value, time, most[j])
+    acceleration, deceleration = model.acceleration_limits, model.deceleration_limits
+    deceleration = np.where(np.isinf(deceleration), acceleration, deceleration)
+    limits = np.array([acceleration, deceleration, model.jerk_limits])
+    return limits if np.isfinite(limits).any() else None
 
 
 def _beyond(name: str, order: int, value: float, time: float, limit: float, note: str = "") -> TrajectoryError:

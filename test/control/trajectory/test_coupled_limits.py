@@ -22,7 +22,7 @@ def accepted(
     """Return the trajectory from rest at 0, if the controller accepts it."""
     rules = TrajectoryRules(trajectory_limits=handling, allow_partial_joints_goal=partial)
     limits = Tuning(model, ControllerSettings(trajectories=rules)).trajectory_limits
-    start = np.zeros(model.n), None, None
+    start = np.zeros((4, model.n))
     return Trajectory.from_points(points, model.joint_names, 0.0, start, limits=limits, rules=rules)
 
 

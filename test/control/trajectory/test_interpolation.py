@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.interpolation import Knots, excess, segments, spline_velocities
+from robot_dynamics_ros.control.trajectory.interpolation import excess, segments, spline_velocities
 
 
 def column(*values):
@@ -15,9 +15,9 @@ def column(*values):
 @pytest.mark.parametrize(("time", "state"), [(0.0, [0, 24, -100]), (1.0, [0, -6, 10]), (2.0, [0, 4, 0])])
 def test_quintic_of_jtc(time, state):
     # interpolation_pos_vel_accel in JTC's tests: x (x-1) (x-2) (x-3) (x-4) from 0 to 2.
-    knots = Knots(np.array([1.0, 3.0]), column(0, 0), column(24, 4), column(-100, 0), column(0, 0))
+    motion = np.array([[[0.0, 0.0]], [[24.0, 4.0]], [[-100.0, 0.0]], [[0.0, 0.0]]])
     powers = time ** np.arange(5, -1, -1)
-    sample = np.einsum("k,kdj->d", powers, segments(knots, 5)[0])
+    sample = np.einsum("k,kdj->d", powers, segments(np.array([1.0, 3.0]), motion, 5)[0])
     np.testing.assert_allclose(sample[:3], state, atol=1e-11)
 
 
@@ -31,8 +31,8 @@ def test_spline_velocities_of_jtc():
 def test_overflow_results_in_non_finite_coefficients(q):
     times = np.array([0.0, 1e-9, 2e-9])
     v = spline_velocities(times, q, np.zeros(1))
-    zero = np.zeros_like(q)
-    assert not np.isfinite(segments(Knots(times, q, v, zero, zero), 3)).all()
+    motion = np.array([q.T, v.T, *np.zeros((2, 1, 3))])
+    assert not np.isfinite(segments(times, motion, 3)).all()
 
 
 @pytest.mark.parametrize("degree", [1, 3, 5])
@@ -42,14 +42,14 @@ def test_overflow_results_in_non_finite_coefficients(q):
 def test_excess_agrees_with_dense_samples(degree, order, seed, m):
     rng = np.random.default_rng(seed)
     times = np.cumsum(rng.uniform(0.05, 1.5, m))
-    q, qd, qdd = rng.normal(size=(3, m, 2))
-    knots = Knots(times, q, qd * (degree > 1), qdd * (degree == 5), 0.0 * q)
+    motion = rng.normal(size=(4, 2, m))
+    motion[1:] *= [[[degree > 1]], [[degree == 5]], [[0.0]]]
     samples = np.zeros((1000, m - 1, 2))
-    for c in np.moveaxis(segments(knots, degree)[:, :, order], 1, 0):
+    for c in np.moveaxis(segments(times, motion, degree)[:, :, order], 1, 0):
         samples = samples * np.linspace(0.0, np.diff(times), 1000)[..., None] + c
     most, size = np.abs(samples).max(axis=(0, 1)), np.abs(samples).max()
-    assert excess(knots, degree, order, -most - 1e-4 * size, most + 1e-4 * size) is None
+    assert excess(times, motion, degree, order, -most - 1e-4 * size, most + 1e-4 * size) is None
     for j in range(2):
         high = np.where(np.arange(2) == j, most - 1e-3 * size, np.inf)
-        time, joint, value = excess(knots, degree, order, -high, high)
+        time, joint, value = excess(times, motion, degree, order, -high, high)
         assert time in times[:-1] and joint == j and high[j] < abs(value) <= most[j] + 1e-4 * size

@@ -28,7 +28,7 @@ def model(limit: str, follower: str = "") -> RobotModel:
 def accept(robot: RobotModel, points: TrajectoryPoints, limits: str = "refuse") -> None:
     rules = TrajectoryRules(trajectory_limits=limits)
     tuning = Tuning(robot, ControllerSettings(trajectories=rules))
-    start = points.positions[0], None, None
+    start = np.array([points.positions[0], *np.zeros((3, robot.n))])
     Trajectory.from_points(points, robot.joint_names, 0.0, start, limits=tuning.trajectory_limits)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
-from robot_dynamics_ros.control.trajectory.interpolation import Knots, segments
+from robot_dynamics_ros.control.trajectory.interpolation import segments
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.trajectories import KINDS, NAMES, RULES, N, build, moving_state, random_points, resampled, sampled
@@ -107,8 +107,8 @@ def test_resampled_points_agree_with_samples(kind, seed, m, first):
 def test_polynomials_of_later_segments_are_those_of_the_whole_trajectory():
     points = random_points(3, 300)
     trajectory = build(points, state=moving_state(1), state_time=float(points.times[0]))
-    motion = points.positions, points.velocities, points.accelerations, np.zeros((300, N))
-    whole = segments(Knots(points.times, *motion), 5)
+    motion = np.array([points.positions.T, points.velocities.T, points.accelerations.T, np.zeros((N, 300))])
+    whole = segments(points.times, motion, 5)
     rng = np.random.default_rng(0)
     for i in (*range(299), *rng.integers(0, 299, 50)):
         np.testing.assert_array_equal(sampled(trajectory, points.times[i])[:4], whole[i, -1])
@@ -166,8 +166,8 @@ def test_spline_through_past_points_starts_at_rest():
 def test_late_start_leads_to_the_next_point(kind, seed, part):
     points, state = random_points(seed, 6, kind, first=0.0, effort=True), moving_state(seed + 1)
     now = 5.0 + part * points.times[-1]
-    effort = np.full(N, 2.0)
-    late = build(points, 5.0, (*state, effort), kind, state_time=now)
+    effort = state[3] = np.full(N, 2.0)
+    late = build(points, 5.0, state, kind, state_time=now)
     on_time = build(points, 5.0, kind=kind)
     reach = 5.0 + points.times[np.searchsorted(points.times, now - 5.0, side="right")]
     if reach - now < 0.01:

@@ -18,7 +18,7 @@ from support.controlled_arm import FREE_ARM, GRAVITY, MODEL, P
 from support.trajectories import RULES
 
 NAMES = ("joint1", "joint2")
-START = np.array([0.2, -0.4])
+START = np.array([[0.2, -0.4], *np.zeros((3, 2))])
 COULOMB, VISCOUS = 2.0, 0.5
 
 
@@ -38,7 +38,7 @@ def _points(m: int = 6, *, effort: bool = False) -> TrajectoryPoints:
 
 
 def _trajectory(points: TrajectoryPoints, **keywords: Any) -> Trajectory:
-    return Trajectory.from_points(points, NAMES, 0.0, (START, None, None), **keywords)
+    return Trajectory.from_points(points, NAMES, 0.0, START, **keywords)
 
 
 def _closed_form(points: TrajectoryPoints) -> Any:
@@ -72,7 +72,7 @@ def test_only_the_named_joints() -> None:
     q2, v2, a2 = (x[:, 1:].copy() for x in (given.positions, given.velocities, given.accelerations))
     points = TrajectoryPoints(NAMES[1:], given.times, q2, v2, a2)
     whole = TrajectoryPoints(
-        NAMES, points.times, np.hstack((np.full_like(q2, START[0]), q2)), *(np.hstack((0 * x, x)) for x in (v2, a2))
+        NAMES, points.times, np.hstack((np.full_like(q2, START[0, 0]), q2)), *(np.hstack((0 * x, x)) for x in (v2, a2))
     )
     effort = _effort(MODEL, _trajectory(points, rules=RULES), points.joint_names)
     assert_close(effort, _closed_form(whole)[:, 1:], 1e-12)
