@@ -21,7 +21,7 @@ from benchmarks.machine import machine
 from benchmarks.robots import Floats
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -63,7 +63,9 @@ class Controller(NamedTuple):
 
     def filled(self, trajectory: Trajectory, points: TrajectoryPoints) -> TrajectoryPoints:
         """Return the points with effort, friction included."""
-        return joined(list(trajectory_effort(self.model, trajectory, points.joint_names, PERIOD, SMOOTHING)))
+        *_, result = trajectory_effort(self.model, trajectory, points.joint_names, PERIOD, SMOOTHING)
+        assert result is not None
+        return result
 
     def take_in(self, data: bytes) -> bytes:
         """Perform all operations on a serialized message and return the serialized result."""

@@ -45,7 +45,7 @@ python_use_unqualified_type_names = True
 default_role = "literal"  # `name` in a docstring
 # Names of other packages, type aliases, and members of a model.
 nitpick_ignore_regex = [
-    ("py:class", r"robot_dynamics_ros\.control\.trajectory\.(interpolation\.Knots|trajectory_limits\.JointLimits)"),
+    ("py:class", r"robot_dynamics_ros\.control\.trajectory\.trajectory_limits\.JointLimits"),
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
     ("py:.*", r".*\.(DynamicsFile|GeneralKernels|ModelData)"),
 ]

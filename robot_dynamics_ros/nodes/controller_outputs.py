@@ -26,7 +26,7 @@ from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.status import Status, StatusReport, in_words
-from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
@@ -124,15 +124,14 @@ class ControllerOutputs:
         assert controller is not None
         settings, drops = controller.settings, controller.plan.drops
         smoothing = settings.friction_smoothing_velocity if settings.friction_compensation else None
-        period, slices = settings.trajectory_effort_period, []
         trajectory, points, stamp = followed
         try:
-            for part in trajectory_effort(controller.arm.model, trajectory, points.joint_names, period, smoothing):
-                slices.append(part)
-                yield b""
+            for result in trajectory_effort(
+                controller.arm.model, trajectory, points.joint_names, settings.trajectory_effort_period, smoothing
+            ):
                 if controller.plan.drops != drops:
                     return
-            yield write_trajectory(stamp, joined(slices))
+                yield b"" if result is None else write_trajectory(stamp, result)
         except RobotDynamicsError as error:
             self._node.log.error(f"~/joint_trajectory_with_effort: {error}")
 

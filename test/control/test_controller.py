@@ -13,7 +13,7 @@ from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
 from robot_dynamics_ros.control.settings import SafetySettings, TrajectoryRules
-from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.errors import TrajectoryError
 from support.comparing import assert_close
@@ -268,7 +268,7 @@ def test_goals_of_a_continuous_joint_are_at_most_half_a_turn_away(kind: str) -> 
     turn = math.tau if kind == "continuous" else 0.0
     for time, position in zip(goal.times, goal.positions, strict=True):
         assert_close(controller.update(time, time).desired.q, position - [turn, 0.0], 1e-12)
-    followed = joined(list(trajectory_effort(model, trajectory, model.joint_names, np.inf)))
+    *_, followed = trajectory_effort(model, trajectory, model.joint_names, np.inf)
     assert_close(followed.positions, goal.positions, 1e-12)
 
 

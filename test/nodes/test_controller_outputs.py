@@ -12,7 +12,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
-from robot_dynamics_ros.control.trajectory.files import joined, trajectory_effort
+from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.nodes import controller_outputs
@@ -46,7 +46,7 @@ def test_effort_of_a_long_trajectory_takes_several_cycles(count: int, cycles: in
         outputs.publish(Output())
     while not received:
         executor.spin_once(timeout_sec=0.1)
-    whole = joined(list(trajectory_effort(session.model, followed.trajectory, NAMES, 0.02, 0.01)))
+    *_, whole = trajectory_effort(session.model, followed.trajectory, NAMES, 0.02, 0.01)
     stamp, filled = read_trajectory(received[0])
     assert stamp == 0 and deserialize_message(received[0], JointTrajectory).joint_names == list(NAMES)
     assert filled.effort is not None and whole.effort is not None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,6 @@ from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
 _MOST_ADDED = 1000  # bounds the computation of a node besides its cycles
 _MESSAGE, _POINT, _TIME = ("header", "joint_names", "points"), (*FIELDS, "time_from_start"), ("sec", "nanosec")
 _LONGEST, _SECOND = 2**31, 10**9  # bounds of sec and nanosec in ROS
-_SIMILAR = 0.4  # difflib's similarity ratio, of keys with the same first letter
 
 
 def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
@@ -72,8 +69,6 @@ def _trajectory(message: Any) -> TrajectoryPoints:
         times.append(_seconds(i, point.get("time_from_start")))
         for field in FIELDS:
             rows[field].append(_numbers(i, field, point.get(field)))
-        if not rows["positions"][-1]:
-            raise TrajectoryError(f"point {i} has no positions. Cure: give one for each joint")
     return TrajectoryPoints.from_rows(names, times, *rows.values())
 
 
@@ -93,9 +88,7 @@ def _is_whole(value: Any, end: int) -> bool:
 def _check_keys(table: Mapping[Any, Any], known: Sequence[str], where: str) -> None:
     for key in map(str, table):
         if key not in known:
-            alike = get_close_matches(key, [name for name in known if name[0] == key[:1]], 1, _SIMILAR)
-            cure = f"write {alike[0]}" if alike else f"use {', '.join(known)}"
-            raise TrajectoryError(f'{where} has the unknown key "{key}". Cure: {cure}')
+            raise TrajectoryError(f'{where} has the unknown key "{key}". Cure: use {", ".join(known)}')
 
 
 def _numbers(i: int, field: str, values: Any) -> list[float]:
@@ -109,25 +102,14 @@ def _numbers(i: int, field: str, values: Any) -> list[float]:
     raise TrajectoryError(f"point {i} has the {field} {values!r}. Cure: give a list of numbers")
 
 
-def joined(slices: Sequence[TrajectoryPoints]) -> TrajectoryPoints:
-    """Return the points of all ``slices`` in one, in their order.
-
-    There is at least one slice. All have the same joints and fields, and times since the same start.
-    """
-    first = slices[0]
-    given = [name for name in ("times", *FIELDS) if getattr(first, name) is not None]
-    tables: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in slices]) for name in given}
-    return replace(first, **tables)
-
-
 def trajectory_effort(
     model: RobotModel,
     trajectory: Trajectory,
     joint_names: Sequence[str],
     period: float,
     friction_smoothing_velocity: float | None = None,
-) -> Iterator[TrajectoryPoints]:
-    """Yield a trajectory with feedforward effort, in blocks of points.
+) -> Iterator[TrajectoryPoints | None]:
+    """Yield None after the computation of each block of points, and then the trajectory with feedforward effort.
 
     The points are the remaining ones and up to 1,000 interpolated ones, because controllers interpolate effort
     linearly. Velocities and accelerations are included if the trajectory is interpolated by them, so that the motion is
@@ -143,7 +125,7 @@ def trajectory_effort(
     joint_names
         Names of the k joints to include.
     period
-        Longest time (s) between points, unless more than 1,000 interpolated points were needed.
+        Longest time (s) between points, positive, unless more than 1,000 interpolated points were needed.
     friction_smoothing_velocity
         Speed (rad/s or m/s) below which the friction torque that is added is proportional to velocity; None: no
         friction.
@@ -151,31 +133,33 @@ def trajectory_effort(
     Raises
     ------
     TrajectoryError
-        For an unknown joint name, a period that is not positive, and an effort that is not finite.
+        For an unknown joint name, and an effort that is not finite.
     """
-    if not period > 0.0:
-        raise TrajectoryError(f"period is {period}. Cure: give a positive number of seconds")
     columns = joint_columns(joint_names, model.joint_names, allow_partial=True)
+    blocks = []
     for times, motion in trajectory.resampled(max(period, trajectory.duration / _MOST_ADDED)):
-        positions, velocities, accelerations = (motion[:, i, columns] for i in range(3))
-        positions -= trajectory.shift[columns]  # back to the turns of the original points
+        given = motion[:, :, columns]
         if times[-1] == trajectory.duration:
             trajectory.sample_rows(trajectory.end_time, motion[-1])  # the state held after the end
-        q, qd, qdd, given = (np.ascontiguousarray(motion[:, i]) for i in range(4))
-        effort = model.inverse_dynamics(q, qd, qdd) + given
+        q, qd, qdd, extra = np.ascontiguousarray(motion.swapaxes(0, 1))
+        effort = model.inverse_dynamics(q, qd, qdd) + extra
         if friction_smoothing_velocity is not None:
             effort += model.friction_torque(q, qd, friction_smoothing_velocity)
-        named = effort[:, columns]
-        for i, j in np.argwhere(~np.isfinite(named)).tolist():
+        given[:, 3] = effort[:, columns]
+        for i, j in np.argwhere(~np.isfinite(given[:, 3])).tolist():
             raise TrajectoryError(
-                f"the effort of joint '{joint_names[j]}' at {times[i]:g} s is {named[i, j]}. "
+                f"the effort of joint '{joint_names[j]}' at {times[i]:g} s is {given[i, 3, j]}. "
                 "Cure: use smaller positions, velocities and accelerations"
             )
-        yield TrajectoryPoints(
-            tuple(joint_names),
-            times,
-            positions,
-            velocities if trajectory.degree >= 3 else None,
-            accelerations if trajectory.degree == 5 else None,
-            named,
-        )
+        blocks.append((times, given))
+        yield None
+    times, motion = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    positions, velocities, accelerations, effort = motion.swapaxes(0, 1)
+    yield TrajectoryPoints(
+        tuple(joint_names),
+        times,
+        positions - trajectory.shift[columns],  # back to the turns of the original points
+        velocities if trajectory.degree >= 3 else None,
+        accelerations if trajectory.degree == 5 else None,
+        effort,
+    )

@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, as_array, different_names, joint_values
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, different_names, joint_values
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
 _REST = 1e-8  # relative tolerance of the sums of coefficients that have to be zero
+_STEP = Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
 
 
 def point_to_point(
@@ -31,15 +33,15 @@ def point_to_point(
     duration
         Duration (s), positive.
     rate
-        Least number of points per second.
+        Least number of points per second, positive.
 
     Raises
     ------
     TrajectoryError
-        For invalid arguments, naming the argument.
+        For repeated or no joint names, and positions of the wrong size or not finite, naming the argument.
     """
     names = different_names(joint_names)
-    times = time_grid(positive("duration", duration), rate)
+    times = time_grid(duration, rate)
     begin, end = joint_values("start", start, names), joint_values("goal", goal, names)
     return TrajectoryPoints(names, times, *quintic(times, begin, end, duration))
 
@@ -66,34 +68,33 @@ def quintic_then_sine(
     start, center, amplitude
         Positions and amplitude (rad or m), one number for all joints or shape (k,).
     frequency
-        Frequency (Hz), one number or shape (k,).
+        Frequency (Hz), positive, one number or shape (k,).
     move_time
         Duration (s) of the quintic, positive.
     total_time
         Duration (s) of the whole trajectory, greater than `move_time`.
     rate
-        Least number of points per second.
+        Least number of points per second, positive.
 
     Raises
     ------
     TrajectoryError
-        For invalid arguments, naming the argument.
+        For repeated or no joint names, numbers of the wrong size or not finite, a frequency that is not positive, and
+        a total time without a sine, naming the argument.
     """
     names = different_names(joint_names)
-    move = positive("move_time", move_time)
-    sine_time = positive("total_time", total_time) - move
-    if sine_time <= 0.0:
+    fade = (total_time - move_time) / 4
+    if fade <= 0.0:
         raise TrajectoryError(
-            f"total_time {total_time} s leaves no time for the sine. Cure: give more than move_time {move} s"
+            f"total_time {total_time} s leaves no time for the sine. Cure: give more than move_time {move_time} s"
         )
-    fade = sine_time / 4
     times = time_grid(total_time, rate)
     begin, middle = joint_values("start", start, names), joint_values("center", center, names)
     size, hertz = joint_values("amplitude", amplitude, names), joint_values("frequency", frequency, names)
     if (hertz <= 0.0).any():
         raise TrajectoryError(f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers")
-    q, qd, qdd = quintic(times, begin, middle, move)
-    local = np.maximum(times - move, 0.0)
+    q, qd, qdd = quintic(times, begin, middle, move_time)
+    local = np.maximum(times - move_time, 0.0)
     w = 2 * math.pi * hertz
     phase = local[:, None] * w
     wave = size * np.sin(phase), size * w * np.cos(phase), -size * w**2 * np.sin(phase)
@@ -124,25 +125,14 @@ def smooth_step(times: Array, duration: float) -> tuple[Array, Array, Array]:
     u is the share of ``times`` (m,), s, in the ``duration`` (s), limited to 0 to 1.
     """
     u = np.clip(times / duration, 0.0, 1.0)[:, None]
-    return (
-        u**3 * (10 + u * (6 * u - 15)),
-        30 * u**2 * (1 - u) ** 2 / duration,
-        60 * u * (1 - u) * (1 - 2 * u) / duration**2,
-    )
+    return _STEP(u), _STEP.deriv()(u) / duration, _STEP.deriv(2)(u) / duration**2
 
 
 def time_grid(duration: float, rate: float) -> Array:
     """Return equally spaced times (m,), s, from 0 to ``duration`` (s) inclusive, at most 1 / ``rate`` (1/s) apart."""
     # The margin absorbs rounding: 1.1 s at 10 Hz is 11.000000000000002 steps.
-    steps = max(1, math.ceil(duration * positive("rate", rate) - 1e-9))
+    steps = max(1, math.ceil(duration * rate - 1e-9))
     return np.linspace(0.0, duration, steps + 1)
-
-
-def positive(name: str, value: float) -> float:
-    """Return ``value``; TrajectoryError, with its ``name``, unless it is positive and finite."""
-    if not (math.isfinite(value) and value > 0.0):
-        raise TrajectoryError(f"{name} is {value}. Cure: give a positive number")
-    return float(value)
 
 
 def fourier(
@@ -177,30 +167,28 @@ def fourier(
     move_time
         Duration (s) of the quintic, positive.
     rate
-        Least number of points per second.
+        Least number of points per second, positive.
 
     Raises
     ------
     TrajectoryError
-        For invalid arguments, naming the argument, and for a series that does not start at rest.
+        For repeated or no joint names, numbers of the wrong size, naming the argument, and for a series that does not
+        start at rest.
     """
     names = different_names(joint_names)
-    frequency, move = positive("base_frequency", base_frequency), positive("move_time", move_time)
-    if not isinstance(cycles, int) or cycles < 1:
-        raise TrajectoryError(f"cycles is {cycles}. Cure: give a whole number, at least 1")
     a, b = _coefficients("sine", sine, names), _coefficients("cosine", cosine, names)
     if a.shape != b.shape:
         raise TrajectoryError(
             f"sine has {a.shape[1]} coefficients per joint, cosine {b.shape[1]}. Cure: give the same number of both"
         )
     _require_rest(names, a, b)
-    times = time_grid(move + cycles / frequency, rate)
+    times = time_grid(move_time + cycles / base_frequency, rate)
     # Whole periods: the series starts and ends in the same state of rest.
-    wave = fourier_wave(np.maximum(times - move, 0.0), a, b, 2 * math.pi * frequency)
+    wave = fourier_wave(np.maximum(times - move_time, 0.0), a, b, 2 * math.pi * base_frequency)
     begin, middle = joint_values("start", start, names), joint_values("center", center, names)
-    first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * frequency)[0][0] + middle
-    moves, series = quintic(times, begin, first, move), (middle + wave[0], wave[1], wave[2])
-    moving = (times <= move)[:, np.newaxis]
+    first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * base_frequency)[0][0] + middle
+    moves, series = quintic(times, begin, first, move_time), (middle + wave[0], wave[1], wave[2])
+    moving = (times <= move_time)[:, np.newaxis]
     return TrajectoryPoints(names, times, *(np.where(moving, *pair) for pair in zip(moves, series, strict=True)))
 
 
@@ -222,9 +210,7 @@ def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Ar
 
 
 def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
-    array = as_array(name, values)
-    if not np.isfinite(array).all():
-        raise TrajectoryError(f"{name} is {array.tolist()}. Cure: give finite numbers")
+    array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
         raise TrajectoryError(
             f"{name} has shape {array.shape}. Cure: give equally many coefficients for each of {len(names)} joints"

@@ -47,13 +47,13 @@ class TrajectoryPoints:
     ) -> TrajectoryPoints:
         """Create points from positions and further ``fields`` in the order of `FIELDS`, one row (k,) per point.
 
-        A field is absent if it has only empty rows, as in a message, or is not given. Raises TrajectoryError for a row
-        of the wrong length and for a field that only some points have.
+        A field other than the positions is absent if it has only empty rows or is not given. Raises TrajectoryError for
+        a row of the wrong length and for a field that only some points have.
         """
         names = tuple(joint_names)
-        tables: dict[str, Array] = {"positions": np.empty((0, len(names)))}
+        tables: dict[str, Array] = {}
         for field, rows in zip(FIELDS, fields, strict=False):
-            if not any(len(row) for row in rows):
+            if field != "positions" and not any(len(row) for row in rows):
                 continue
             for i, row in enumerate(rows):
                 if len(row) != len(names):
@@ -62,7 +62,7 @@ class TrajectoryPoints:
                         f"give one value for each joint in every point, or omit {field} in all points"
                     )
             numbers = chain.from_iterable(rows)  # much faster than np.array on array.array rows
-            tables[field] = np.fromiter(numbers, np.float64).reshape(-1, len(names))
+            tables[field] = np.fromiter(numbers, np.float64).reshape(len(rows), len(names))
         return cls(names, np.array(times, dtype=np.float64), **tables)
 
 

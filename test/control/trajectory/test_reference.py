@@ -70,10 +70,7 @@ def test_grid_has_both_ends_and_at_least_the_rate(duration, rate, count):
         (dict(center=[0.0, np.nan]), "center"),
         (dict(amplitude="big"), "amplitude is 'big'"),
         (dict(frequency=[0.5, 0.0]), "frequency"),
-        (dict(move_time=0.0), "move_time"),
-        (dict(total_time=np.inf), "total_time"),
         (dict(total_time=2.0), "total_time 2.0"),
-        (dict(rate=-1.0), "rate"),
     ],
 )
 def test_bad_arguments_are_refused(change, message):

@@ -72,8 +72,14 @@ def test_all_fields(tmp_path: Path) -> None:
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: true}}]}", "time_from_start .*True"),
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: 1.5}}]}", "time_from_start .*1.5"),
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {}}]}", "time_from_start {}"),
-        ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {secs: 1}}]}", '"secs". Cure: write sec$'),
-        ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: 1, nsec: 5}}]}", "write nanosec$"),
+        (
+            "{joint_names: [a], points: [{positions: [1.0], time_from_start: {secs: 1}}]}",
+            '"secs". Cure: use sec, nanosec$',
+        ),
+        (
+            "{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: 1, nsec: 5}}]}",
+            '"nsec". Cure: use sec, nanosec$',
+        ),
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: 1, nanosec: -5}}]}", "nanosec.*-5"),
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {nanosec: 1000000000}}]}", "nanosec.*1000"),
         (f"{{joint_names: [a], points: [{{positions: [1.0], time_from_start: {{sec: {10**400}}}}}]}}", "sec.*1000"),
@@ -83,7 +89,7 @@ def test_all_fields(tmp_path: Path) -> None:
         ),
         (
             "{joint_names: [a], points: [{positions: [1.0], velocity: [1.0]}]}",
-            'point 0.*"velocity". Cure: write velocities',
+            'point 0.*"velocity". Cure: use positions, velocities, acc',
         ),
         (f"{{joint_names: [a], points: [{POINT}], gain: 2}}", '"gain". Cure: use header, joint_names, points'),
         ("{joint_names: [a], points: [{positions: [true], time_from_start: {sec: 1}}]}", "Cure: give a list of num"),

@@ -50,7 +50,6 @@ STILL = np.zeros((2, N))
         (plain(v=with_one(1.3e-7, 1, 1)), "velocity.*'elbow'"),
         (plain(q=with_one(-1e300, 1, 2)), r"-1e\+300 in positions.*'wrist'"),
         (plain(times=(1e-200, 2e-200), q=with_one(1.0, 1, 1), v=STILL), "time"),
-        (TrajectoryPoints.from_rows(NAMES, [1.0], [[]], [[0.0] * N]), "positions"),
         (TrajectoryPoints.from_rows(NAMES, [], []), "no points"),
     ],
 )
@@ -79,5 +78,7 @@ def test_rows_of_a_message_become_points():
     np.testing.assert_array_equal(one.positions, [[1.0], [2.0], [3.0]])
     with pytest.raises(TrajectoryError, match="point 1 has 1 positions for 2 joint names"):
         TrajectoryPoints.from_rows(["a", "b"], [0.0, 1.0], [[1, 2], [3]])
+    with pytest.raises(TrajectoryError, match="point 0 has 0 positions"):
+        TrajectoryPoints.from_rows(["a"], [0.0], [[]], [[0.0]])
     with pytest.raises(TrajectoryError, match="point 1 has 0 velocities"):
         TrajectoryPoints.from_rows(["a", "b"], [0.0, 1.0], [[1, 2], [3, 4]], [[0, 0], []])
