@@ -18,12 +18,11 @@ from robot_dynamics_ros.control.trajectory.goals import (
     Ending,
     GoalEvent,
     GoalExecution,
-    JointTolerance,
     Progress,
     Tolerances,
     aborted,
     check_law,
-    refusal,
+    refused,
 )
 from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError
 from robot_dynamics_ros.messages.joint_trajectory import check_size, read_trajectory
@@ -152,18 +151,18 @@ class ControlInterfaces:
             start, points = read_trajectory(_serialized_trajectory(handle.request))
             followed = self._session.follow(points, start, now)
         except RobotDynamicsError as error:
-            return self._report(handle, None, GoalEvent(None, Ending.ABORTED, refusal(error)))
+            return self._report(handle, None, refused(error))
         self.abort("replaced by a new goal")
         self._outputs.follow(followed)
         self._goal = handle, GoalExecution(controller, self._monitor_rate, followed.trajectory, tolerances)
 
     def _requested_tolerances(self, goal: Any) -> Tolerances:
         path, end = (
-            [JointTolerance(one.name, one.position, one.velocity, one.acceleration) for one in tolerances]
+            [(one.name, one.position, one.velocity, one.acceleration) for one in tolerances]
             for tolerances in (goal.path_tolerance, goal.goal_tolerance)
         )
         limit = goal.goal_time_tolerance
-        return self.tolerances.requested(self._names, path, end, limit.sec + limit.nanosec * 1e-9)
+        return self.tolerances.requested(path, end, limit.sec + limit.nanosec * 1e-9)
 
     def _cancel(self, handle: Any) -> CancelResponse:
         if self._goal is not None and self._goal[0] is handle:
@@ -174,11 +173,11 @@ class ControlInterfaces:
         """Publish feedback of a goal; if the goal has ended, have rclpy send its result."""
         if event.progress is not None:
             handle.publish_feedback(self._feedback(handle, event.progress))
-        if event.ending is None or event.outcome is None:
+        if event.ending is None:
             return
         if self._goal is not None and self._goal[0] is handle:
             self._goal = None
-        line = f"goal {event.ending.value}: {event.outcome.message}"
+        line = f"goal {event.ending.value}: {event.message}"
         self._node.log.note(Note(WARN if event.ending is Ending.ABORTED else OK, line))
         self._ended[bytes(handle.goal_id.uuid)] = event
         handle.execute()
@@ -186,13 +185,13 @@ class ControlInterfaces:
     def _result(self, handle: Any) -> Any:
         """Set the final status of the goal and return its result."""
         event = self._ended.pop(bytes(handle.goal_id.uuid))
-        assert event.ending is not None and event.outcome is not None
+        assert event.ending is not None
         {
             Ending.SUCCEEDED: handle.succeed,
             Ending.ABORTED: handle.abort,
             Ending.CANCELED: handle.canceled,
         }[event.ending]()
-        return FollowJointTrajectory.Result(error_code=int(event.outcome.code), error_string=event.outcome.message)
+        return FollowJointTrajectory.Result(error_code=int(event.code), error_string=event.message)
 
     def _feedback(self, handle: Any, progress: Progress) -> Any:
         feedback, desired = FollowJointTrajectory.Feedback(), progress.desired

@@ -25,6 +25,9 @@ _QUANTITY = ("position", "velocity")
 _UNIT = ("rad or m", "rad/s or m/s")
 _NO_FEEDBACK = "the trajectory has ended; the position is unknown without joint_states"
 
+ToleranceRow = tuple[str, float, float, float]
+"""Fields of control_msgs/JointTolerance: name of the joint; tolerances of position, velocity and acceleration."""
+
 
 class Code(IntEnum):
     """Result codes of control_msgs/action/FollowJointTrajectory, with the names and values of its constants.
@@ -40,52 +43,71 @@ class Code(IntEnum):
     GOAL_TOLERANCE_VIOLATED = -5
 
 
-class JointTolerance(NamedTuple):
-    """Tolerances of a goal for one joint, as control_msgs/JointTolerance: rad or m, per s, per s^2.
-
-    ``name`` is that of the joint. 0 selects the default of the parameters, -1 disables the check.
-    """
-
-    name: str
-    position: float
-    velocity: float
-    acceleration: float = 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class Tolerances:
     """Tolerances of a goal; infinite: not checked.
 
     Attributes
     ----------
+    joint_names
+        Names of the n joints.
     path, goal
         Allowed errors (2, n) of position (rad or m) and velocity, during the motion and at its end.
     goal_time
         Time (s), by trajectory time, after the end of the trajectory within which the joints have to arrive.
     """
 
+    joint_names: Sequence[str]
     path: Array
     goal: Array
     goal_time: float
 
-    def requested(
-        self,
-        joint_names: Sequence[str],
-        path: Iterable[JointTolerance],
-        goal: Iterable[JointTolerance],
-        goal_time: float,
-    ) -> Tolerances:
+    def requested(self, path: Iterable[ToleranceRow], goal: Iterable[ToleranceRow], goal_time: float) -> Tolerances:
         """Return these tolerances with those of a goal for its ``path`` and its end, ``goal``; ``goal_time`` is in s.
 
-        In all of them 0 keeps the present value, and -1 disables the check. ``joint_names`` (n) are the joints of
-        the arrays. Acceleration tolerances are validated, but have no effect, as accelerations are not measured.
+        In all of them 0 keeps the present value, and -1 disables the check. Acceleration tolerances are validated, but
+        have no effect, as accelerations are not measured.
 
         Raises JointNamesError for an unknown joint, and TrajectoryError for NaN and negative numbers other than -1.
         """
         return Tolerances(
-            _requested(self.path, "path_tolerance", path, joint_names),
-            _requested(self.goal, "goal_tolerance", goal, joint_names),
+            self.joint_names,
+            _requested(self.path, "path_tolerance", path, self.joint_names),
+            _requested(self.goal, "goal_tolerance", goal, self.joint_names),
             _resolved(self.goal_time, goal_time, "goal_time_tolerance"),
+        )
+
+    def check(self, late: float, error: Array | None, is_first: bool) -> tuple[Code, str] | None:
+        """Return code and message of the result of a goal, or None while it runs.
+
+        ``late`` (s) is the trajectory time since the end of the trajectory. ``error`` (2, n) is desired minus measured
+        position (rad or m) and velocity, or None for an open-loop law without joint_states; the goal then succeeds at
+        its end. In the cycle that ``is_first`` the path is checked also for a single-point trajectory.
+        """
+        if error is not None and (is_first or late < 0.0):
+            if off := self._off(error, self.path, "path tolerance"):
+                return Code.PATH_TOLERANCE_VIOLATED, off
+        if late < 0.0:
+            return None
+        if error is None:
+            return Code.SUCCESSFUL, _NO_FEEDBACK
+        off = self._off(error, self.goal, "goal tolerance")
+        if not off:
+            return Code.SUCCESSFUL, "goal reached"
+        if late > self.goal_time:
+            return Code.GOAL_TOLERANCE_VIOLATED, f"{late:.3f} s after the end of the trajectory, {off}"
+        return None
+
+    def _off(self, error: Array, tolerance: Array, name: str) -> str:
+        """Return a message for the joint that is farthest outside its tolerance; "" if all are within."""
+        size = np.abs(error)
+        outside = ~(size <= tolerance)  # True for NaN
+        if not outside.any():
+            return ""
+        row, j = divmod(int(np.argmax(np.where(outside, size / tolerance, 0.0))), len(self.joint_names))
+        return (
+            f'joint "{self.joint_names[j]}": {_QUANTITY[row]} error {error[row, j]:.4g} exceeds the {name} '
+            f"{tolerance[row, j]:.4g} {_UNIT[row]}"
         )
 
 
@@ -101,10 +123,10 @@ def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
             tolerances[0] = per_joint(parameter.name, given, joint_names)
     goal[1] = STOPPED_VELOCITY_TOLERANCE.read(values)
     path[path == 0.0] = goal[goal == 0.0] = np.inf
-    return Tolerances(path, goal, GOAL_TIME.read(values) or math.inf)
+    return Tolerances(joint_names, path, goal, GOAL_TIME.read(values) or math.inf)
 
 
-def _requested(default: Array, field: str, requested: Iterable[JointTolerance], joint_names: Sequence[str]) -> Array:
+def _requested(default: Array, field: str, requested: Iterable[ToleranceRow], joint_names: Sequence[str]) -> Array:
     tolerances = default.copy()
     for name, position, velocity, acceleration in requested:
         if name not in joint_names:
@@ -130,67 +152,6 @@ def _resolved(default: float, requested: float, name: str) -> float:
     raise TrajectoryError(
         f"{name} is {requested:g}. Cure: give a positive number, 0 for the parameter's default or -1 for none"
     )
-
-
-class Outcome(NamedTuple):
-    """Result code of a goal, and its message."""
-
-    code: Code
-    message: str
-
-
-class GoalMonitor:
-    """Check of the tolerances of one goal.
-
-    Times are trajectory times, that is, clock times less the delay by speed scaling, which also delays deadlines.
-    """
-
-    def __init__(self, joint_names: Sequence[str], tolerances: Tolerances, end: float) -> None:
-        """Monitor n joints along a trajectory that ends at the trajectory time ``end`` (s)."""
-        self._names = tuple(joint_names)
-        self._tolerances = tolerances
-        self._end = end
-        self._first = True
-
-    def check(self, time: float, error: Array | None) -> Outcome | None:
-        """Return the outcome of the goal, or None while it runs; to be called once a cycle until there is one.
-
-        ``time`` (s) is the trajectory time of the cycle. ``error`` (2, n) is desired minus measured position (rad or m)
-        and velocity, or None for an open-loop law without joint_states; the goal then succeeds at its end.
-        """
-        first, self._first = self._first, False
-        late = time - self._end
-        if error is not None and (first or late < 0.0):  # the first cycle also for a single-point trajectory
-            if off := self._off(error, self._tolerances.path, "path tolerance"):
-                return Outcome(Code.PATH_TOLERANCE_VIOLATED, off)
-        if late < 0.0:
-            return None
-        if error is None:
-            return Outcome(Code.SUCCESSFUL, _NO_FEEDBACK)
-        off = self._off(error, self._tolerances.goal, "goal tolerance")
-        if not off:
-            return Outcome(Code.SUCCESSFUL, "goal reached")
-        if late > self._tolerances.goal_time:
-            return Outcome(Code.GOAL_TOLERANCE_VIOLATED, f"{late:.3f} s after the end of the trajectory, {off}")
-        return None
-
-    def _off(self, error: Array, tolerance: Array, name: str) -> str:
-        """Return a message for the joint that is farthest outside its tolerance; "" if all are within."""
-        size = np.abs(error)
-        outside = ~(size <= tolerance)  # True for NaN
-        if not outside.any():
-            return ""
-        row, j = np.unravel_index(np.argmax(np.where(outside, size / tolerance, 0.0)), size.shape)
-        return (
-            f'joint "{self._names[j]}": {_QUANTITY[row]} error {error[row, j]:.4g} exceeds the {name} '
-            f"{tolerance[row, j]:.4g} {_UNIT[row]}"
-        )
-
-
-def refusal(error: RobotDynamicsError) -> Outcome:
-    """Return the outcome of a goal that is rejected with ``error``, whose type selects the code."""
-    codes: dict[type, Code] = {JointNamesError: Code.INVALID_JOINTS, TrajectoryOverError: Code.OLD_HEADER_TIMESTAMP}
-    return Outcome(codes.get(type(error), Code.INVALID_GOAL), str(error))
 
 
 class Ending(Enum):
@@ -221,11 +182,12 @@ class Progress(NamedTuple):
 
 
 class GoalEvent(NamedTuple):
-    """Event of a goal to report: progress if it is due, and final status and outcome once it has ended, else None."""
+    """Event of a goal to report: progress if it is due, else None; final status and result once it has ended."""
 
     progress: Progress | None = None
     ending: Ending | None = None
-    outcome: Outcome | None = None
+    code: Code = Code.SUCCESSFUL
+    message: str = ""
 
 
 class Deadline:
@@ -256,8 +218,8 @@ class GoalExecution:
     ) -> None:
         """Monitor the goal's ``trajectory``, which the controller has already accepted, by ``tolerances``."""
         self._controller = controller
-        self._monitor = GoalMonitor(controller.arm.model.joint_names, tolerances, trajectory.end_time)
-        self._start = trajectory.start_time
+        self._tolerances, self._trajectory = tolerances, trajectory
+        self._is_first = True
         self._deadline = Deadline(progress_rate)
         self._cycles = controller.cycles
         self._drops = controller.plan.drops
@@ -277,7 +239,7 @@ class GoalExecution:
         """
         controller = self._controller
         if self._canceled:
-            return GoalEvent(None, Ending.CANCELED, Outcome(Code.SUCCESSFUL, "canceled by its client"))
+            return GoalEvent(None, Ending.CANCELED, message="canceled by its client")
         if controller.mode is not Mode.ACTIVE:
             cause = "" if controller.safety.fault is None else f": {controller.safety.fault.message}"
             return aborted(f"the controller changed to {controller.mode.value}{cause}")
@@ -288,21 +250,21 @@ class GoalExecution:
         if controller.command is None or controller.cycles == self._cycles:
             return GoalEvent()
         self._cycles = controller.cycles
-        return self._check_tolerances(self._progress(controller.command.desired, steady))
-
-    def _check_tolerances(self, progress: Progress) -> GoalEvent:
-        outcome = self._monitor.check(self._controller.plan.trajectory_time, progress.error)
-        due = self._deadline.due(self._controller.clock.time)
-        if outcome is None:
+        progress = self._progress(controller.command.desired, steady)
+        late = controller.plan.trajectory_time - self._trajectory.end_time
+        result = self._tolerances.check(late, progress.error, self._is_first)
+        self._is_first = False
+        due = self._deadline.due(controller.clock.time)
+        if result is None:
             return GoalEvent(progress if due else None)
-        if outcome.code is Code.SUCCESSFUL:
-            return GoalEvent(progress, Ending.SUCCEEDED, outcome)
-        self._controller.cancel()
-        return GoalEvent(progress, Ending.ABORTED, outcome)
+        if result[0] is Code.SUCCESSFUL:
+            return GoalEvent(progress, Ending.SUCCEEDED, *result)
+        controller.cancel()
+        return GoalEvent(progress, Ending.ABORTED, *result)
 
     def _progress(self, desired: Motion, steady: float) -> Progress:
         controller = self._controller
-        seconds, estimator = controller.plan.trajectory_time - self._start, controller.estimator
+        seconds, estimator = controller.plan.trajectory_time - self._trajectory.start_time, controller.estimator
         known = estimator.estimate.known and not estimator.stale(steady)
         if not (controller.tuning.law.needs_state or known):
             return Progress(seconds, desired, None, None)
@@ -312,7 +274,13 @@ class GoalExecution:
 
 def aborted(reason: str) -> GoalEvent:
     """Return the event of an aborted goal with the code INVALID_GOAL; ``reason`` is the error string of its result."""
-    return GoalEvent(None, Ending.ABORTED, Outcome(Code.INVALID_GOAL, reason))
+    return GoalEvent(None, Ending.ABORTED, Code.INVALID_GOAL, reason)
+
+
+def refused(error: RobotDynamicsError) -> GoalEvent:
+    """Return the event of a goal that is aborted at once with ``error``, whose type selects the code."""
+    codes: dict[type, Code] = {JointNamesError: Code.INVALID_JOINTS, TrajectoryOverError: Code.OLD_HEADER_TIMESTAMP}
+    return aborted(str(error))._replace(code=codes.get(type(error), Code.INVALID_GOAL))
 
 
 def check_law(controller: Controller) -> None:

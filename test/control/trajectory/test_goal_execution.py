@@ -38,12 +38,11 @@ class Client:
             self.seconds.append(event.progress.seconds)
             self.errors.append(None if event.progress.error is None else event.progress.error.copy())
         if event.ending is not None:
-            self.end_of_it = event.ending, event.outcome
+            self.end_of_it = event
 
     def ended(self, ending: Ending, code: Code, *words: str) -> None:
-        status, outcome = self.end_of_it
-        assert status is ending and outcome.code is code, self.end_of_it
-        assert all(word in outcome.message for word in words)
+        assert self.end_of_it.ending is ending and self.end_of_it.code is code, self.end_of_it
+        assert all(word in self.end_of_it.message for word in words)
 
 
 class Arm:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.goals import Code, JointTolerance
+from robot_dynamics_ros.control.trajectory.goals import Code, ToleranceRow
 from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
 from support.trajectories import goal_tolerances
 
@@ -35,9 +35,9 @@ def resolved(default: float, asked: float) -> float | None:
 
 def test_precision_of_minus_one() -> None:
     """By is_erase_value in tolerances.hpp: nearer than the epsilon of float."""
-    assert NONE.requested(NAMES, [], [], -1.0 + 2.0**-24).goal_time == INF
+    assert NONE.requested([], [], -1.0 + 2.0**-24).goal_time == INF
     with pytest.raises(TrajectoryError, match="goal_time_tolerance is -1"):
-        NONE.requested(NAMES, [], [], -1.0 + 2.0**-23)
+        NONE.requested([], [], -1.0 + 2.0**-23)
 
 
 values = st.sampled_from([0.0, -1.0, 0.2, 1e-9, -0.5, -2.0, -1.0 + 1e-8]) | st.floats(-3.0, 3.0)
@@ -50,12 +50,12 @@ def test_requested_tolerances(asked: list[tuple[str, float, float, float]], seco
     sensible = all(resolved(0.0, x) is not None for _, *numbers in asked for x in (*numbers, seconds))
     sensible &= resolved(0.0, seconds) is not None
     for side in ("path", "goal"):
-        arguments: Any = {"path": [], "goal": [], side: [JointTolerance(*one) for one in asked]}
+        arguments: Any = {"path": [], "goal": [], side: asked}
         if not sensible:
             with pytest.raises(TrajectoryError, match="elbow|shoulder|wrist|goal_time_tolerance"):
-                default.requested(NAMES, goal_time=seconds, **arguments)
+                default.requested(goal_time=seconds, **arguments)
             continue
-        tolerances = default.requested(NAMES, goal_time=seconds, **arguments)
+        tolerances = default.requested(goal_time=seconds, **arguments)
         expected = getattr(default, side).copy()
         for name, position, velocity, _ in asked:
             j = NAMES.index(name)
@@ -70,17 +70,17 @@ def test_requested_tolerances(asked: list[tuple[str, float, float, float]], seco
 @pytest.mark.parametrize(
     ("tolerance", "error", "culprit"),
     [
-        (JointTolerance("elbow", math.nan, 0.0), TrajectoryError, "'elbow'.*position"),
-        (JointTolerance("elbow", -0.3, 0.0), TrajectoryError, "'elbow'.*position"),
-        (JointTolerance("wrist", 0.1, 0.1, -7.0), TrajectoryError, "'wrist'.*acceleration is -7"),
-        (JointTolerance("finger", 0.1, 0.1), JointNamesError, "'finger'"),
+        (("elbow", math.nan, 0.0, 0.0), TrajectoryError, "'elbow'.*position"),
+        (("elbow", -0.3, 0.0, 0.0), TrajectoryError, "'elbow'.*position"),
+        (("wrist", 0.1, 0.1, -7.0), TrajectoryError, "'wrist'.*acceleration is -7"),
+        (("finger", 0.1, 0.1, 0.0), JointNamesError, "'finger'"),
     ],
 )
-def test_bad_tolerances_are_refused(tolerance: JointTolerance, error: type[Exception], culprit: str) -> None:
+def test_bad_tolerances_are_refused(tolerance: ToleranceRow, error: type[Exception], culprit: str) -> None:
     with pytest.raises(error, match=f"path.*{culprit}"):
-        NONE.requested(NAMES, [tolerance], [], 0.0)
+        NONE.requested([tolerance], [], 0.0)
     with pytest.raises(error, match=f"goal.*{culprit}"):
-        NONE.requested(NAMES, [], [tolerance], 0.0)
+        NONE.requested([], [tolerance], 0.0)
 
 
 def test_results_are_numbered_as_in_control_msgs() -> None:

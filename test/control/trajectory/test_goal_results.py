@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.goals import Code, GoalMonitor, Tolerances
+from robot_dynamics_ros.control.trajectory.goals import Code, Tolerances
 
 NAMES = ("shoulder", "elbow", "wrist")
 INF = math.inf
@@ -31,10 +31,10 @@ def off(*position: float) -> np.ndarray:
 )
 def test_outcome_of_a_check(time: float, error: Any, code: Code | None, words: tuple[str, ...]) -> None:
     """The goal ends at 2 s; the joint farthest outside its tolerance is named."""
-    tolerances = Tolerances(np.array([[0.5, 0.2, INF], [INF] * 3]), np.array([[0.1] * 3, [INF] * 3]), INF)
-    outcome = GoalMonitor(NAMES, tolerances, 2.0).check(time, error)
-    assert (None if outcome is None else outcome.code) is code
-    assert outcome is None or all(word in outcome.message for word in words)
+    tolerances = Tolerances(NAMES, np.array([[0.5, 0.2, INF], [INF] * 3]), np.array([[0.1] * 3, [INF] * 3]), INF)
+    result = tolerances.check(time - 2.0, error, is_first=True)
+    assert (None if result is None else result[0]) is code
+    assert result is None or all(word in result[1] for word in words)
 
 
 def jtc(cycles: list[tuple[float, np.ndarray]], end: float, given_tolerances: Tolerances) -> tuple[int, Code] | None:
@@ -78,13 +78,13 @@ def test_it_decides_as_joint_trajectory_controller(
     steps: list[tuple[float, list[float]]], allowed: list[float], end: float, goal_time: float
 ) -> None:
     table = np.array(allowed).reshape(2, 2, 3)
-    asked = Tolerances(table[0], table[1], goal_time)
+    asked = Tolerances(NAMES, table[0], table[1], goal_time)
     times = np.cumsum([dt for dt, _ in steps])
     cycles = [(float(t), np.array(error).reshape(2, 3)) for t, (_, error) in zip(times, steps, strict=True)]
-    monitor, decision = GoalMonitor(NAMES, asked, end), None
-    for k, cycle in enumerate(cycles):
-        outcome = monitor.check(*cycle)
-        if outcome is not None:
-            decision = k, outcome.code
+    decision = None
+    for k, (time, error) in enumerate(cycles):
+        result = asked.check(time - end, error, is_first=k == 0)
+        if result is not None:
+            decision = k, result[0]
             break
     assert decision == jtc(cycles, end, asked)
