@@ -53,7 +53,7 @@ def circle(centre: Floats, t: float) -> TaskMotion:
     """Return the desired motion of the end effector at ``t`` (s): a horizontal circle with constant orientation."""
     rate = 2.0 * np.pi / TURN
     c, s = np.cos(rate * t), np.sin(rate * t)
-    motion = TaskMotion.at_rest(centre)
+    motion = TaskMotion(centre.copy(), np.zeros(6), np.zeros(6))
     motion.pose[:2, 3] += RADIUS * (c - 1.0), RADIUS * s
     motion.twist[:2] = -RADIUS * rate * s, RADIUS * rate * c
     motion.acceleration[:2] = -RADIUS * rate**2 * c, -RADIUS * rate**2 * s

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics_ros.control.end_effector_targets import EndEffectorState, EndEffectorTargets
+from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
 from robot_dynamics_ros.control.laws import JointLaw, Motion
 from robot_dynamics_ros.control.limits import Brake, ErrorIntegral
-from robot_dynamics_ros.control.task_space import task_space_computed_torque
+from robot_dynamics_ros.control.task_space import TaskTorque, task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.kernels.types import Array
@@ -37,7 +37,7 @@ class ActiveLaw:
     targets
         Targets of the end effector.
     end_effector
-        Errors of the end effector in the last cycle; None for joint-space laws and after targets were dropped.
+        Torque and errors in task space in the last cycle; None for joint-space laws and after targets were dropped.
     """
 
     def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
@@ -47,7 +47,7 @@ class ActiveLaw:
         self.integral = ErrorIntegral(model.n)
         self.targets = EndEffectorTargets()
         self.targets.timeout = tuning.settings.task_space.target_timeout
-        self.end_effector: EndEffectorState | None = None
+        self.end_effector: TaskTorque | None = None
         self._begin: Array | None = None
         self._plan = plan
         self._desired = Motion(plan.q, plan.qd, plan.qdd)
@@ -139,11 +139,9 @@ class ActiveLaw:
         assert tool is not None
         if targets.none_has_begun:
             targets.hold(model.link_pose(q if self._begin is None else self._begin, tool.link))
-        solution = task_space_computed_torque(
+        solution = self.end_effector = task_space_computed_torque(
             model, tool.gains, tool.link, targets.at(time), q, qd, tool.rows, self._desired, allowed
         )
-        position, rotation = np.linalg.norm(solution.error.reshape(2, 3), axis=1).tolist()
-        self.end_effector = EndEffectorState(position, rotation, solution.smallest_singular_value, solution.damped)
         return self._with_friction(model, solution.torque, q, solution.joint_velocities)
 
     def _with_friction(self, model: RobotModel, effort: Array, q: Array, qd: Array) -> Array:

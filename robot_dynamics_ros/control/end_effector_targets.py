@@ -6,7 +6,6 @@ end-effector link in the root frame's axes. Plausible numbers are finite and at 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -16,8 +15,6 @@ from robot_dynamics_ros.control.poses import TaskMotion, pose_of, rotation_matri
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
-
-Feedforward = Literal["twist", "acceleration"]
 
 
 class EndEffectorTarget(NamedTuple):
@@ -52,33 +49,7 @@ class _Target:
     begin: float
     pose: Array
     stamp: int | None = None
-    feedforward: dict[Feedforward, Array] = field(default_factory=dict)
-
-
-class EndEffectorState(NamedTuple):
-    """Errors of the end effector in the controlled components, and conditioning.
-
-    Attributes
-    ----------
-    position_error, rotation_error
-        Magnitudes (m, rad) of translation and rotation to the desired pose.
-    smallest_singular_value, damped
-        Smallest singular value of the Jacobian of the controlled components, and True if it is below the threshold of
-        damping; the end effector then does not follow in that direction.
-    """
-
-    position_error: float
-    rotation_error: float
-    smallest_singular_value: float
-    damped: bool
-
-    def singularity(self) -> str:
-        """Return the text of a warning that motion is damped."""
-        return (
-            "the end effector is near a singularity, and does not follow in the singular direction: smallest singular "
-            f"value {self.smallest_singular_value:.3g}. Cure: keep targets within reach, or remove components from "
-            "task_space.components"
-        )
+    feedforward: dict[str, Array] = field(default_factory=dict)
 
 
 class EndEffectorTargets:
@@ -103,7 +74,7 @@ class EndEffectorTargets:
         """Drop all targets."""
         self._current: _Target | None = None
         self._waiting: list[_Target] = []
-        self._early: dict[tuple[Feedforward, int], tuple[float, Array]] = {}
+        self._early: dict[tuple[str, int], tuple[float, Array]] = {}
 
     @property
     def none_has_begun(self) -> bool:
@@ -149,15 +120,14 @@ class EndEffectorTargets:
                 f"{len(waiting)} targets have times in the future already. Cure: send fewer ahead of time"
             )
         target = _Target(begin, pose, stamp)
-        kinds: Sequence[Feedforward] = ("twist", "acceleration")
-        for kind in kinds:
+        for kind in ("twist", "acceleration"):
             early = self._early.pop((kind, stamp), None)
             # A stamp of 0 does not identify the pose: feedforward older than the timeout is discarded.
             if early is not None and (stamp != 0 or now - early[0] <= self.timeout):
                 target.feedforward[kind] = early[1]
         self._waiting = [*waiting, target]
 
-    def feed_forward(self, kind: Feedforward, vector: Array, stamp: int, now: float) -> None:
+    def feed_forward(self, kind: str, vector: Array, stamp: int, now: float) -> None:
         """Add ``vector`` (6,), by ``kind`` a twist or acceleration, for the pose with this ``stamp`` (ns).
 
         The units are m and rad, per s or per s^2. The pose may arrive later. ``now`` is the time (s). Raises

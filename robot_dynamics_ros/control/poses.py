@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -14,7 +13,6 @@ from robot_dynamics_ros.model.urdf_document import UNIT_LENGTH, rotation_from_qu
 
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
 """Components of a pose: position, and rotation about each axis."""
-ALL = (0, 1, 2, 3, 4, 5)
 
 
 def pose_error(desired: Array, pose: Array) -> Array:
@@ -25,12 +23,11 @@ def pose_error(desired: Array, pose: Array) -> Array:
     return np.concatenate([desired[:3, 3] - pose[:3, 3], rotation_vector(desired[:3, :3] @ pose[:3, :3].T)])
 
 
-def rotation_vector(rotation: ArrayLike) -> Array:
-    """Return axis times angle (3,), rad, of a rotation matrix (3, 3), accurate at small angles and at pi.
+def rotation_vector(r: Array) -> Array:
+    """Return axis times angle (3,), rad, of a rotation matrix r (3, 3), accurate at small angles and at pi.
 
     The angle is from 0 to pi. The matrix is not checked.
     """
-    r = np.asarray(rotation, dtype=np.float64)
     # 4 times the products of the quaternion's (w, x, y, z); the largest row has no cancellation: Shepperd 1978.
     diagonal = np.diag(r)
     trace = diagonal.sum()
@@ -55,21 +52,20 @@ def rotation_matrix(vector: Array) -> Array:
     return np.asarray(np.eye(3) + math.cos(angle / 2.0) * half + half @ half / 2.0)
 
 
-def pose_of(position: ArrayLike, quaternion: ArrayLike) -> Array:
+def pose_of(position: Array, quaternion: Array) -> Array:
     """Return the pose (4, 4) of a position (3,), m, and a quaternion (4,), x y z w as in geometry_msgs/Pose.
 
-    Raises RobotDynamicsError for numbers that are not finite, and for a quaternion whose length differs from 1 by 1e-3
-    or more; smaller differences are normalised.
+    Raises RobotDynamicsError for a quaternion whose length is not finite or differs from 1 by 1e-3 or more; smaller
+    differences are normalised.
     """
-    p, given = np.asarray(position, dtype=np.float64), np.asarray(quaternion, dtype=np.float64)
-    if p.shape != (3,) or not np.isfinite(p).all():
-        raise RobotDynamicsError(f"position {p.tolist()}. Cure: give three finite numbers")
-    length = float(np.linalg.norm(given))
-    if given.shape != (4,) or not abs(length - 1.0) < UNIT_LENGTH:
-        raise RobotDynamicsError(f"quaternion {given.tolist()} has length {length:.6g}. Cure: give x y z w of length 1")
+    length = float(np.linalg.norm(quaternion))
+    if not abs(length - 1.0) < UNIT_LENGTH:
+        raise RobotDynamicsError(
+            f"quaternion {quaternion.tolist()} has length {length:.6g}. Cure: give x y z w of length 1"
+        )
     pose = np.eye(4)
-    pose[:3, :3] = rotation_from_quaternion(*given / length)
-    pose[:3, 3] = p
+    pose[:3, :3] = rotation_from_quaternion(*quaternion / length)
+    pose[:3, 3] = position
     return pose
 
 
@@ -80,8 +76,3 @@ class TaskMotion:
     pose: Array
     twist: Array
     acceleration: Array
-
-    @classmethod
-    def at_rest(cls, pose: ArrayLike) -> TaskMotion:
-        """Return the motion of an end effector at rest at a pose (4, 4)."""
-        return cls(np.array(pose, dtype=np.float64), np.zeros(6), np.zeros(6))

@@ -76,9 +76,13 @@ class StatusReport:
             "dropped trajectories": plan.drops,
             "following": plan.busy,
         }
-        if controller.law.end_effector is not None:
-            names = "hand position error", "hand rotation error", "smallest singular value", "hand directions damped"
-            values |= zip(names, controller.law.end_effector, strict=True)
+        if (end_effector := controller.law.end_effector) is not None:
+            values |= {
+                "hand position error": float(np.linalg.norm(end_effector.error[:3])),
+                "hand rotation error": float(np.linalg.norm(end_effector.error[3:])),
+                "smallest singular value": end_effector.smallest_singular_value,
+                "hand directions damped": end_effector.damped,
+            }
         return Status(level, message, values)
 
 

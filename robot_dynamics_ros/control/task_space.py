@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.poses import ALL, TaskMotion, pose_error
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.control.poses import TaskMotion, pose_error
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
 
@@ -71,6 +70,14 @@ class TaskTorque(NamedTuple):
     smallest_singular_value: float
     damped: bool
 
+    def singularity(self) -> str:
+        """Return the text of a warning that motion is damped."""
+        return (
+            "the end effector is near a singularity, and does not follow in the singular direction: smallest singular "
+            f"value {self.smallest_singular_value:.3g}. Cure: keep targets within reach, or remove components from "
+            "task_space.components"
+        )
+
 
 def task_space_computed_torque(
     model: RobotModel,
@@ -79,9 +86,9 @@ def task_space_computed_torque(
     desired: TaskMotion,
     q: Array,
     qd: Array,
-    rows: tuple[int, ...] = ALL,
-    posture: Motion | None = None,
-    joint_velocities: Array | None = None,
+    rows: tuple[int, ...],
+    posture: Motion,
+    joint_velocities: Array,
 ) -> TaskTorque:
     """Return J^T F + (I - J^T Jbar^T)(M qdd0 + V + G), F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
 
@@ -100,7 +107,7 @@ def task_space_computed_torque(
     Parameters
     ----------
     model
-        Robot model.
+        Robot model, all of whose joints move mass.
     gains
         Gains and limits of the law.
     link
@@ -108,33 +115,22 @@ def task_space_computed_torque(
     desired
         Desired motion of the end effector.
     q, qd
-        Measured positions and velocities (n,).
+        Measured positions and velocities (n,), finite.
     rows
-        Indices 0 to 5 of the controlled components, of position x y z and rotation about x y z; at most n. The other
-        components are free.
+        Different indices 0 to 5 of the controlled components, of position x y z and rotation about x y z; at most n.
+        The other components are free.
     posture
-        Desired joint motion in the null space; None: only damping.
+        Desired joint motion in the null space.
     joint_velocities
-        Smallest and largest velocities (2, K), rad/s or m/s, of the rows of ``model.limit_rows``. The approach to the
-        target uses half of them, that to the posture a quarter; the motion of the target is added. None: no limits.
+        Smallest and largest velocities (2, K), rad/s or m/s, of the rows of ``model.limit_rows``; infinite for no
+        limit. The approach to the target uses half of them, that to the posture a quarter; the motion of the target is
+        added.
 
     Raises
     ------
     RobotDynamicsError
-        For an unknown link, invalid rows, more rows than joints, ``q`` and ``qd`` that are not n finite numbers, and
-        joints that move no mass.
+        For an unknown link.
     """
-    if not rows or not set(rows) <= set(ALL) or len(set(rows)) < len(rows):
-        raise RobotDynamicsError(f"rows {rows}. Cure: choose different numbers 0 to 5: x y z, rotation about x y z")
-    if len(rows) > model.n:
-        raise RobotDynamicsError(
-            f"{len(rows)} components of the end effector's motion, but {model.n} joints. "
-            f"Cure: choose at most {model.n} rows"
-        )
-    model.require_mass()
-    q, qd = model.vector("q", q), model.vector("qd", qd)
-    if not (np.isfinite(q).all() and np.isfinite(qd).all()):
-        raise RobotDynamicsError(f"q = {q.tolist()}, qd = {qd.tolist()}. Cure: give finite positions and velocities")
     select = list(rows)
     error = np.zeros(6)
     error[select] = pose_error(desired.pose, model.link_pose(q, link))[select]
@@ -148,16 +144,14 @@ def task_space_computed_torque(
     )
     approach *= _share(0.5, model.limit_rows.rates(inverse @ approach), joint_velocities)
     command = desired.acceleration[select] + gains.kd[select] * (desired.twist[select] + approach - j @ qd)
-    free = -gains.posture_kd * qd
-    if posture is not None:
-        # Projected to the null space, so that saturation does not act on the end effector; zero near singularities.
-        null = v_t[len(rows) :]
-        velocity = gains.posture_kp / gains.posture_kd * (posture.q - q)
-        velocity = null.T @ np.linalg.solve(null @ m @ null.T, null @ (m @ velocity))
-        velocity *= _share(0.25, model.limit_rows.rates(velocity), joint_velocities) * min(
-            1.0, max(0.0, smallest / gains.singular_value - 1.0)
-        )
-        free += posture.qdd + gains.posture_kd * (posture.qd + velocity)
+    # Projected to the null space, so that saturation does not act on the end effector; zero near singularities.
+    null = v_t[len(rows) :]
+    velocity = gains.posture_kp / gains.posture_kd * (posture.q - q)
+    velocity = null.T @ np.linalg.solve(null @ m @ null.T, null @ (m @ velocity))
+    velocity *= _share(0.25, model.limit_rows.rates(velocity), joint_velocities) * min(
+        1.0, max(0.0, smallest / gains.singular_value - 1.0)
+    )
+    free = -gains.posture_kd * qd + (posture.qdd + gains.posture_kd * (posture.qd + velocity))
     # The equation of the docstring with Vx and Gx inserted.
     beyond = command - model.jacobian_dot_qd(q, qd, link)[select] - j @ free
     torque = model.inverse_dynamics(q, qd, free) + j.T @ (mass @ beyond)
@@ -211,9 +205,7 @@ def _before_singularities(
     return approach
 
 
-def _share(part: float, velocity: Array, limits: Array | None) -> float:
+def _share(part: float, velocity: Array, limits: Array) -> float:
     """Return the factor, at most 1, that scales a joint velocity (n,) to within ``part`` of the limits (2, n)."""
-    if limits is None:
-        return 1.0
     room = part * np.where(velocity > 0.0, np.maximum(limits[1], 1e-9), np.minimum(limits[0], -1e-9))
     return float(1.0 / max(1.0, (velocity / room).max()))

@@ -9,7 +9,6 @@ from statistics import median
 
 import numpy as np
 
-from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 
 _SAMPLES = 32
@@ -34,12 +33,7 @@ class VelocityFilter:
     """
 
     def __init__(self, n: int, cutoff: float) -> None:
-        """Create a filter for ``n`` joints; ``cutoff`` in Hz, 0 or infinite for no filtering.
-
-        Raises RobotDynamicsError for a cutoff that is negative or NaN.
-        """
-        if not cutoff >= 0.0:
-            raise RobotDynamicsError(f"velocity_filter_cutoff: {cutoff} Hz. Cure: give a positive number, or 0 for off")
+        """Create a filter for ``n`` joints; ``cutoff`` in Hz, not negative, 0 or infinite for no filtering."""
         self._rate = math.tau * cutoff if cutoff > 0.0 else math.inf
         self._n = n
         self.reset()

@@ -16,7 +16,7 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, check
 from robot_dynamics_ros.control.trajectory.time_scaling import TimeScaling, checked_speed, stop
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
-from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
 Mask = NDArray[np.bool_]
@@ -189,13 +189,8 @@ class MotionPlan:
     def cancel(self, now: float, deceleration: Array | None) -> None:
         """Drop all trajectories with their effort, and stop every joint from its desired motion at ``now`` (s).
 
-        `deceleration` (n,), rad/s^2 or m/s^2 by clock time; None: stop at once. Raises RobotDynamicsError if it is not
-        positive and finite.
+        `deceleration` (n,), rad/s^2 or m/s^2 by clock time, is positive; None: stop at once.
         """
-        if deceleration is not None and not bool(((deceleration > 0.0) & (deceleration < np.inf)).all()):
-            raise RobotDynamicsError(
-                f"the decelerations are {deceleration.tolist()}. Cure: give one positive number per joint"
-            )
         if self.empty:
             return
         # The speed factor is constant during the stop, as it scales the deceleration.

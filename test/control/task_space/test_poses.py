@@ -52,20 +52,17 @@ def test_pose_of_a_quaternion(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("position", "quaternion", "message"),
+    ("quaternion", "message"),
     [
-        ([0, 0, 0], [0, 0, 0, 0], "length 0"),
-        ([0, 0, 0], [0, 0, 0, 2], "length 2"),
-        ([0, 0, 0], [0, 0, np.nan, 1], "length nan"),
-        ([0, 0, 0], [0, 0, 0, 1.0011], "length 1.0011"),
-        ([0, 0, 0], [0, 0, 1], "quaternion"),
-        ([0, np.inf, 0], [0, 0, 0, 1], "position"),
-        ([0, 0], [0, 0, 0, 1], "position"),
+        ([0, 0, 0, 0], "length 0"),
+        ([0, 0, 0, 2], "length 2"),
+        ([0, 0, np.nan, 1], "length nan"),
+        ([0, 0, 0, 1.0011], "length 1.0011"),
     ],
 )
-def test_no_pose(position: Any, quaternion: Any, message: str) -> None:
+def test_no_pose(quaternion: Any, message: str) -> None:
     with pytest.raises(RobotDynamicsError, match=message):
-        pose_of(position, quaternion)
+        pose_of(np.zeros(3), np.array(quaternion))
 
 
 def test_pose_error_leads_to_the_desired_pose() -> None:
