@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
-from robot_dynamics_ros.control.laws import JointLaw, Motion
+from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import Brake, ErrorIntegral
 from robot_dynamics_ros.control.task_space import TaskTorque, task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
@@ -92,7 +92,7 @@ class ActiveLaw:
         friction compensation, if set, and the feedforward effort of the trajectory, and is not limited.
         """
         law, desired = self.tuning.law, self._desired
-        if isinstance(law, JointLaw):
+        if law.torque is not None:
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
             effort = self._with_friction(model, effort, desired.q, desired.qd)
             if law.follows:
@@ -101,7 +101,7 @@ class ActiveLaw:
         kd = self.gains.kd
         bandwidth = np.minimum(10.0 * kd, 0.4 / period) if period > 0.0 else kd
         allowed = self._brake.velocities(q, self.tuning.deceleration, bandwidth)
-        if law.task_space:
+        if law.torque is None:
             effort = self._task_space_effort(model, q, qd, time, allowed)
         over = self._brake.excess(qd, allowed)
         return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
@@ -112,7 +112,7 @@ class ActiveLaw:
         For task-space laws it is ``otherwise`` (n,).
         """
         law, still = self.tuning.law, np.zeros(len(q))
-        if not isinstance(law, JointLaw):
+        if law.torque is None:
             return otherwise
         return law.torque(model, self.gains, Motion(desired, still, still), q, still, self.integral.value)
 

@@ -40,21 +40,14 @@ class MomentumObserver:
     the static friction of the joints.
     """
 
-    def __init__(self, gain: float | Array, friction_smoothing_velocity: float = 0.01) -> None:
-        """Create an observer with the ``gain`` K (1/s), one number or (n,), and a smoothing velocity (rad/s or m/s).
+    def __init__(self, gain: float, friction_smoothing_velocity: float = 0.01) -> None:
+        """Create an observer with the ``gain`` K (1/s) and a smoothing velocity (rad/s or m/s); 0: no smoothing.
 
-        Raises RobotDynamicsError for a gain that is not finite and positive, and for a smoothing velocity that is not
-        finite or negative; 0 means no smoothing.
+        Raises RobotDynamicsError for a gain that is not finite and positive.
         """
-        self._gain = np.array(gain, dtype=np.float64)
-        if self._gain.ndim > 1 or not ((self._gain > 0.0) & (self._gain < np.inf)).all():
-            raise RobotDynamicsError(
-                f"observer gain: {self._gain.tolist()} 1/s. Cure: give one positive number such as 20, or one per joint"
-            )
-        if not 0.0 <= friction_smoothing_velocity < math.inf:
-            raise RobotDynamicsError(
-                f"friction_smoothing_velocity: {friction_smoothing_velocity}. Cure: give a number, at least 0"
-            )
+        if not 0.0 < gain < math.inf:
+            raise RobotDynamicsError(f"observer gain: {gain} 1/s. Cure: give a positive number such as 20")
+        self._gain = gain
         self._smoothing_velocity = friction_smoothing_velocity
         self.reset()
 
@@ -93,19 +86,14 @@ class MomentumObserver:
         Raises
         ------
         RobotDynamicsError
-            For an estimate that is not finite, naming the joint, and for a gain of the wrong size. The observer is
-            then unchanged.
+            For an estimate that is not finite, naming the joint, and for a smoothing velocity that is negative or not
+            finite. The observer is then unchanged.
         """
         dt = time - self._time
         if dt == 0.0:
             return self._estimate.copy()
         momentum, drift = self._terms(model, q, qd)
         if dt < 0.0 or self._model is None:
-            if self._gain.size not in (1, model.n):
-                raise RobotDynamicsError(
-                    f"observer gain: {self._gain.size} numbers. Cure: give one number, or {model.n}: one for each of "
-                    f"{', '.join(model.joint_names)}"
-                )
             _check_finite(model, momentum + drift)
             self._estimate = np.zeros(model.n)
         else:
@@ -114,8 +102,7 @@ class MomentumObserver:
                 self._momentum, self._drift = self._terms(model, self._q, self._qd)
             external = (momentum - self._momentum) / dt - effort - 0.5 * (drift + self._drift)
             _check_finite(model, external)
-            share: Array = -np.expm1(-self._gain * dt)
-            self._estimate = self._estimate + share * (external - self._estimate)
+            self._estimate = self._estimate - np.expm1(-self._gain * dt) * (external - self._estimate)
         self._model, self._time = model, time
         self._q, self._qd = q.copy(), qd.copy()
         self._momentum, self._drift = momentum, drift

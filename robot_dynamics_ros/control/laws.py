@@ -20,16 +20,17 @@ from robot_dynamics_ros.model import RobotModel
 
 def per_joint(
     name: str,
-    values: Sequence[float],
+    values: Sequence[float] | Array,
     joint_names: Sequence[str],
     *,
+    least: float = 0.0,
     most: float = np.finfo(float).max,
     of: str = "joint",
 ) -> Array:
     """Return ``values``, one number for all of the n joints ``joint_names`` or n numbers, as (n,).
 
-    Raises RobotDynamicsError for a wrong size and for values outside 0 to ``most`` inclusive. Only for its message are
-    the ``name`` of the setting and ``of``, the word for an entry of ``joint_names``.
+    Raises RobotDynamicsError for a wrong size and for values outside ``least`` to ``most`` inclusive. Only for its
+    message are the ``name`` of the setting and ``of``, the word for an entry of ``joint_names``.
     """
     array = np.array(values, dtype=np.float64)
     n = len(joint_names)
@@ -40,8 +41,9 @@ def per_joint(
             f"{name}: {array.size} numbers. Cure: give 1 number, or {n}, one for each of {', '.join(joint_names)}"
         )
     for joint, value in zip(joint_names, array.tolist(), strict=True):
-        if not 0.0 <= value <= most:
-            allowed = "finite numbers, at least 0" if most > 1e300 and most < np.inf else f"numbers from 0 to {most:g}"
+        if not least <= value <= most:
+            any_size = most == np.finfo(float).max
+            allowed = "finite numbers, at least 0" if any_size else f"numbers from {least:g} to {most:g}"
             raise RobotDynamicsError(f'{name}: {value} for {of} "{joint}". Cure: give {allowed}')
     return array
 
@@ -146,6 +148,10 @@ class Law:
 
     Attributes
     ----------
+    torque
+        Function of this module for a joint-space law; its arguments are model, gains, desired motion, and q, qd,
+        integral, each (n,), and it returns the joint torque (n,), Nm or N. None for a task-space law, which follows
+        end-effector targets with the desired joint motion as posture.
     needs_state
         True if the law uses the measured state.
     gains_are_accelerations
@@ -160,47 +166,31 @@ class Law:
         True if the joints follow the desired motion.
     integrates
         True if the law uses the integral of the position error.
-    task_space
-        True for task-space laws, which follow end-effector targets with the desired joint motion as posture.
     """
 
+    torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array] | None = None
     needs_state: bool = True
     gains_are_accelerations: bool = False
     compensates_gravity: bool = True
     compensates_friction: bool = False
     follows: bool = True
     integrates: bool = False
-    task_space: bool = False
 
+    @property
+    def task_space(self) -> bool:
+        """True for task-space laws."""
+        return self.torque is None
 
-@dataclass(frozen=True, kw_only=True)
-class JointLaw(Law):
-    """Joint-space law: its properties, and its function ``torque``, one of this module.
-
-    Arguments of ``torque`` are model, gains, desired motion, and q, qd, integral, each (n,); it returns the joint
-    torque (n,), Nm or N.
-    """
-
-    torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array]
-
-
-JOINT_LAWS: dict[str, JointLaw] = {
-    "feedforward": JointLaw(
-        torque=feedforward, needs_state=False, gains_are_accelerations=True, compensates_friction=True
-    ),
-    "computed_torque": JointLaw(
-        torque=computed_torque, gains_are_accelerations=True, compensates_friction=True, integrates=True
-    ),
-    "pd_feedforward": JointLaw(torque=pd_feedforward, compensates_friction=True),
-    "pd_plus": JointLaw(torque=pd_plus, compensates_friction=True),
-    "pd_gravity": JointLaw(torque=pd_gravity),
-    "pd": JointLaw(torque=pd, compensates_gravity=False),
-    "gravity_compensation": JointLaw(torque=gravity_compensation, gains_are_accelerations=True, follows=False),
-}
 
 LAWS: dict[str, Law] = {
-    **JOINT_LAWS,
-    "task_space_computed_torque": Law(
-        gains_are_accelerations=True, compensates_friction=True, follows=False, task_space=True
+    "feedforward": Law(torque=feedforward, needs_state=False, gains_are_accelerations=True, compensates_friction=True),
+    "computed_torque": Law(
+        torque=computed_torque, gains_are_accelerations=True, compensates_friction=True, integrates=True
     ),
+    "pd_feedforward": Law(torque=pd_feedforward, compensates_friction=True),
+    "pd_plus": Law(torque=pd_plus, compensates_friction=True),
+    "pd_gravity": Law(torque=pd_gravity),
+    "pd": Law(torque=pd, compensates_gravity=False),
+    "gravity_compensation": Law(torque=gravity_compensation, gains_are_accelerations=True, follows=False),
+    "task_space_computed_torque": Law(gains_are_accelerations=True, compensates_friction=True, follows=False),
 }

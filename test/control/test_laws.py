@@ -9,7 +9,7 @@ import pytest
 
 from oracles import craig_planar_2r, craig_rp, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.laws import JOINT_LAWS, Gains, Motion
+from robot_dynamics_ros.control.laws import LAWS, Gains, Motion
 from support import arms
 from support.comparing import assert_close
 
@@ -98,22 +98,22 @@ CLOSED_FORMS: dict[str, Callable[[Book, Gains, Motion, Any, Any, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", JOINT_LAWS)
+@pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_closed_form(name: str, book: Book) -> None:
     g = gains(book.model.n, ki=30.0)
     for case in cases(book.model.n):
         before = [x.copy() for x in (case.desired.q, case.desired.qd, case.desired.qdd, *case[1:])]
-        torque = JOINT_LAWS[name].torque(book.model, g, *case)
+        torque = LAWS[name].torque(book.model, g, *case)
         assert_close(torque, CLOSED_FORMS[name](book, g, *case), 1e-12, scale=1e3)
         after = [case.desired.q, case.desired.qd, case.desired.qdd, *case[1:]]
         assert all(np.array_equal(x, y) for x, y in zip(before, after, strict=True))
         assert not any(np.shares_memory(torque, x) for x in after)
 
 
-@pytest.mark.parametrize("name", JOINT_LAWS)
+@pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_laws_use_the_inputs_of_their_properties(name: str, panda: RobotModel) -> None:
     """Inputs that a Law does not declare have no effect; NaN in the others appears in the torque."""
-    law, g, case, unknown = JOINT_LAWS[name], gains(7, ki=30.0), cases(7)[0], np.full(7, np.nan)
+    law, g, case, unknown = LAWS[name], gains(7, ki=30.0), cases(7)[0], np.full(7, np.nan)
     torque = law.torque(panda, g, *case)
     for needed, without in (
         (law.needs_state, case._replace(q=unknown, qd=unknown)),
@@ -124,10 +124,10 @@ def test_laws_use_the_inputs_of_their_properties(name: str, panda: RobotModel) -
         assert np.isnan(effort).all() if needed else np.array_equal(effort, torque)
 
 
-@pytest.mark.parametrize("name", JOINT_LAWS)
+@pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_laws_that_compensate_gravity_always_do(name: str, panda: RobotModel) -> None:
     """Hold relies on it: torque at rest beyond g(q) is taken as a load."""
-    law, floating, rng = JOINT_LAWS[name], panda.without_gravity(), np.random.default_rng(5)
+    law, floating, rng = LAWS[name], panda.without_gravity(), np.random.default_rng(5)
     gains, always = Gains(*np.full((3, 7), 10.0)), True
     for speed in np.geomspace(1e-3, 10.0, 9):
         q, qd, zero = rng.uniform(-1.0, 1.0, 7), speed * rng.choice([-1.0, 1.0], 7), np.zeros(7)
@@ -142,7 +142,7 @@ def test_computed_torque_linearises_the_error_of_a_panda(ki: float, panda: Robot
     """e'' + Kd e' + Kp e + Ki int e = 0, with the acceleration from forward dynamics."""
     g = gains(7, ki)
     for desired, q, qd, integral in cases(7):
-        tau = JOINT_LAWS["computed_torque"].torque(panda, g, desired, q, qd, integral)
+        tau = LAWS["computed_torque"].torque(panda, g, desired, q, qd, integral)
         error = desired.qdd - panda.forward_dynamics(q, qd, tau) + _pd(g, desired, q, qd) + ki * integral
         assert_close(error, np.zeros(7), 1e-9, scale=1e3)
 
@@ -151,7 +151,7 @@ def test_pd_plus_dissipates_energy_by_damping_only(book: Book) -> None:
     """d/dt (1/2 e'^T M e' + 1/2 e^T Kp e) = -e'^T Kd e' (Paden and Panja), with the book's M and dM/dt."""
     g, n, step = gains(book.model.n), book.model.n, 1e-6
     for desired, q, qd, _ in cases(n):
-        tau = JOINT_LAWS["pd_plus"].torque(book.model, g, desired, q, qd, np.zeros(n))
+        tau = LAWS["pd_plus"].torque(book.model, g, desired, q, qd, np.zeros(n))
         m = book.mass_matrix(q)
         qdd = np.linalg.solve(m, tau - book.velocity_terms(q, qd) - book.gravity(q))
         m_dot = (book.mass_matrix(q + step * qd) - book.mass_matrix(q - step * qd)) / (2 * step)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -158,20 +157,18 @@ def test_non_finite_estimates_are_rejected() -> None:
             disturbed.update(MODEL, sample[0] + 1e-4, sample[1], sample[2], bad)
 
 
-@pytest.mark.parametrize("bad", [0.0, -0.1, math.nan, math.inf, np.array([10.0, 0.0]), np.ones((2, 2))])
-def test_bad_arguments_are_refused(bad: Any) -> None:
+@pytest.mark.parametrize("bad", [0.0, -0.1, math.nan, math.inf])
+def test_bad_arguments_are_refused(bad: float) -> None:
     with pytest.raises(RobotDynamicsError, match="observer gain"):
         MomentumObserver(bad)
-    if np.size(bad) == 1 and bad != 0.0:
-        with pytest.raises(RobotDynamicsError, match="friction_smoothing_velocity"):
-            MomentumObserver(10.0, bad)
-    with pytest.raises(RobotDynamicsError, match="3 numbers"):
-        MomentumObserver(np.ones(3)).update(MODEL, 0.0, Q, REST, REST)
+    if bad != 0.0:
+        with pytest.raises(RobotDynamicsError, match="smoothing_velocity"):
+            MomentumObserver(10.0, bad).update(MODEL, 0.0, Q, REST, REST)
 
 
-@pytest.mark.parametrize("gain", [0.5, np.array([0.5]), np.array([0.5, 2.0])])
-def test_any_positive_gain_is_stable(gain: Any) -> None:
-    """One number, or one per joint: - u (1 - exp(- K t)) for an arm at rest under a constant effort."""
+@pytest.mark.parametrize("gain", [0.5, 2.0])
+def test_any_positive_gain_is_stable(gain: float) -> None:
+    """- u (1 - exp(- K t)) for an arm at rest under a constant effort."""
     observer, effort = MomentumObserver(gain), np.array([3.0, -2.0])
     for t in (0.0, 0.5):
         estimate = observer.update(MODEL, t, Q, REST, tsai.gravity(P, Q) + effort)

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
-from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
+from robot_dynamics_ros.control.laws import LAWS
 from support.documents.block_checks import check_block
 from support.documents.markdown_blocks import ROOT, Block, blocks, pages
 from support.documents.workspace import Workspace
@@ -46,7 +46,7 @@ def _install_commands(block: Block) -> set[str]:
 @pytest.mark.parametrize("page", _pages())
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with patch.dict(LAWS), patch.dict(JOINT_LAWS):  # a page adds one
+    with patch.dict(LAWS):  # a page adds one
         workspace = Workspace(tmp_path, page)
         for block in blocks(page):
             workspace.go_through(block)

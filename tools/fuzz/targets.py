@@ -14,7 +14,7 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.laws import JOINT_LAWS, LAWS
+from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings, read_settings
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.control.warm_up import warm_up_controller
@@ -24,7 +24,7 @@ from tools.fuzz import bags, driven, dynamics_files, messages, parameter_files, 
 from tools.fuzz.trial import no_file_is_opened
 
 ROOT = Path(__file__).resolve().parents[2]
-_JOINT_LAWS = sorted(JOINT_LAWS)
+_JOINT_LAWS = sorted(name for name, law in LAWS.items() if not law.task_space)
 _LARGEST = 120_000  # bytes, limit of the public URDFs, for speed
 
 

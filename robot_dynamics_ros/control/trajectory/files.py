@@ -23,7 +23,6 @@ from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
 
 _MOST_ADDED = 1000  # bounds the computation of a node besides its cycles
 _MESSAGE, _POINT, _TIME = ("header", "joint_names", "points"), (*FIELDS, "time_from_start"), ("sec", "nanosec")
-_LONGEST, _SECOND = 2**31, 10**9  # bounds of sec and nanosec in ROS
 
 
 def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
@@ -76,13 +75,10 @@ def _seconds(i: int, time: Any) -> float:
     table = time if isinstance(time, dict) else {}
     _check_keys(table, _TIME, f"point {i}: time_from_start")
     sec, nanosec = (table.get(key, 0) for key in _TIME)
-    if not (table and _is_whole(sec, _LONGEST) and _is_whole(nanosec, _SECOND)):
+    whole = all(type(value) is int for value in (sec, nanosec))  # False for a bool
+    if not (table and whole and 0 <= sec < 2**31 and 0 <= nanosec < 10**9):
         raise TrajectoryError(f"point {i} has the time_from_start {time!r}. Cure: give {{sec: 1, nanosec: 500000000}}")
     return float(sec + nanosec * 1e-9)
-
-
-def _is_whole(value: Any, end: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < end
 
 
 def _check_keys(table: Mapping[Any, Any], known: Sequence[str], where: str) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, different_names, joint_values
+from robot_dynamics_ros.control.laws import per_joint
+from robot_dynamics_ros.control.trajectory.points import LARGEST, TrajectoryPoints, different_names
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
@@ -37,12 +38,12 @@ def point_to_point(
 
     Raises
     ------
-    TrajectoryError
+    RobotDynamicsError
         For repeated or no joint names, and positions of the wrong size or not finite, naming the argument.
     """
     names = different_names(joint_names)
     times = time_grid(duration, rate)
-    begin, end = joint_values("start", start, names), joint_values("goal", goal, names)
+    begin, end = _per_joint("start", start, names), _per_joint("goal", goal, names)
     return TrajectoryPoints(names, times, *quintic(times, begin, end, duration))
 
 
@@ -78,7 +79,7 @@ def quintic_then_sine(
 
     Raises
     ------
-    TrajectoryError
+    RobotDynamicsError
         For repeated or no joint names, numbers of the wrong size or not finite, a frequency that is not positive, and
         a total time without a sine, naming the argument.
     """
@@ -89,8 +90,8 @@ def quintic_then_sine(
             f"total_time {total_time} s leaves no time for the sine. Cure: give more than move_time {move_time} s"
         )
     times = time_grid(total_time, rate)
-    begin, middle = joint_values("start", start, names), joint_values("center", center, names)
-    size, hertz = joint_values("amplitude", amplitude, names), joint_values("frequency", frequency, names)
+    begin, middle = _per_joint("start", start, names), _per_joint("center", center, names)
+    size, hertz = _per_joint("amplitude", amplitude, names), _per_joint("frequency", frequency, names)
     if (hertz <= 0.0).any():
         raise TrajectoryError(f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers")
     q, qd, qdd = quintic(times, begin, middle, move_time)
@@ -171,7 +172,7 @@ def fourier(
 
     Raises
     ------
-    TrajectoryError
+    RobotDynamicsError
         For repeated or no joint names, numbers of the wrong size, naming the argument, and for a series that does not
         start at rest.
     """
@@ -185,7 +186,7 @@ def fourier(
     times = time_grid(move_time + cycles / base_frequency, rate)
     # Whole periods: the series starts and ends in the same state of rest.
     wave = fourier_wave(np.maximum(times - move_time, 0.0), a, b, 2 * math.pi * base_frequency)
-    begin, middle = joint_values("start", start, names), joint_values("center", center, names)
+    begin, middle = _per_joint("start", start, names), _per_joint("center", center, names)
     first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * base_frequency)[0][0] + middle
     moves, series = quintic(times, begin, first, move_time), (middle + wave[0], wave[1], wave[2])
     moving = (times <= move_time)[:, np.newaxis]
@@ -209,6 +210,10 @@ def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Ar
     )
 
 
+def _per_joint(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
+    return per_joint(name, np.ravel(np.asarray(values)), names, least=-LARGEST, most=LARGEST)
+
+
 def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
@@ -225,8 +230,7 @@ def _require_rest(names: tuple[str, ...], sine: Array, cosine: Array) -> None:
         ("velocity", "choose sine coefficients with sum zero", sine),
         ("acceleration", "choose cosine coefficients b_l with sum of l b_l zero, l = 1, 2, ...", cosine * order),
     ):
-        for name, row in zip(names, terms, strict=True):
-            if abs(row.sum()) > _REST * np.abs(row).sum():
-                raise TrajectoryError(
-                    f"the series of joint '{name}' does not start at rest: its {quantity} is not zero. Cure: {cure}"
-                )
+        for j in np.flatnonzero(np.abs(terms.sum(axis=1)) > _REST * np.abs(terms).sum(axis=1)).tolist():
+            raise TrajectoryError(
+                f"the series of joint '{names[j]}' does not start at rest: its {quantity} is not zero. Cure: {cure}"
+            )

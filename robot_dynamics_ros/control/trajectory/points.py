@@ -106,20 +106,6 @@ def different_names(joint_names: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def joint_values(name: str, values: Any, joint_names: Sequence[str]) -> Array:
-    """Return ``values``, one number for all of the k joints ``joint_names`` or one per joint, as a new array (k,).
-
-    Raises TrajectoryError, with the ``name`` of the values, for another shape and for numbers that are not finite.
-    """
-    array, k = as_array(name, values), len(joint_names)
-    if array.shape not in ((), (k,)):
-        raise TrajectoryError(f"{name} has shape {array.shape}. Cure: give one number or one for each of {k} joints")
-    array = np.full(k, array)
-    for i in np.flatnonzero(~np.isfinite(array)).tolist():
-        raise TrajectoryError(f"{name} of joint '{joint_names[i]}' is {array[i]}. Cure: give finite numbers")
-    return array
-
-
 def checked_times(values: Any) -> Array:
     """Return ``values`` as times (m,), s; TrajectoryError unless finite, not negative and strictly increasing."""
     times = as_array("times", values)
@@ -127,10 +113,8 @@ def checked_times(values: Any) -> Array:
         raise TrajectoryError(
             "the trajectory has no points. Cure: give at least one, with positions and time_from_start"
         )
-    for i in np.flatnonzero(~np.isfinite(times)).tolist():
-        raise TrajectoryError(f"the time of point {i} is {times[i]}. Cure: give finite seconds")
-    if times[0] < 0.0:
-        raise TrajectoryError(f"the time of point 0 is {times[0]} s. Cure: give times of at least 0")
+    for i in np.flatnonzero(~(np.isfinite(times) & (times >= 0.0))).tolist():
+        raise TrajectoryError(f"the time of point {i} is {times[i]} s. Cure: give finite times of at least 0")
     for i in np.flatnonzero(times[1:] <= times[:-1]).tolist():
         raise TrajectoryError(
             f"point {i + 1} at {times[i + 1]} s is not after point {i} at {times[i]} s. "

@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import BPoly
 
 from robot_dynamics_ros.control.trajectory.generators import fourier, fourier_wave
-from robot_dynamics_ros.errors import TrajectoryError
+from robot_dynamics_ros.errors import RobotDynamicsError
 
 SINE = np.array([[0.3, -0.5, 0.2], [0.1, 0.1, -0.2]])
 COSINE = np.array([[0.4, 0.1, -0.2], [-0.6, 0.0, 0.2]])  # b1 + 2 b2 + 3 b3 = 0
@@ -57,11 +57,11 @@ def test_a_quintic_leads_to_whole_periods_of_the_series() -> None:
         (dict(sine=SINE[:, :2]), "cosine"),
         (dict(sine=1e-6 * (SINE + 0.1)), "'a'.*velocity"),
         (dict(cosine=COSINE * [[1.0], [2.0]] + [[0.0], [0.1]]), "'b'.*acceleration"),
-        (dict(center=[0.0]), "center"),
+        (dict(center=[0.0] * 3), "center"),
     ],
 )
 def test_bad_arguments_are_refused(change: dict[str, object], culprit: str) -> None:
-    with pytest.raises(TrajectoryError, match=culprit):
+    with pytest.raises(RobotDynamicsError, match=culprit):
         fourier(**{**SERIES, **change})
 
 
