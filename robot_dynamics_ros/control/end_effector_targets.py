@@ -81,11 +81,6 @@ class EndEffectorTargets:
         """True if neither a target is in effect, by a call of ``at``, nor a pose to hold has been set."""
         return self._current is None
 
-    @property
-    def empty(self) -> bool:
-        """True if there is no target at all: none in effect and none waiting for its begin; a pose to hold is none."""
-        return not self._waiting and (self._current is None or self._current.stamp is None)
-
     def receive(self, target: EndEffectorTarget, root: str, begin: float, now: float) -> bool:
         """Add the ``target`` of a message, for the time ``begin`` (s); return True if it is the first pose.
 
@@ -99,7 +94,8 @@ class EndEffectorTargets:
         if target.quantity != "pose":
             self.feed_forward(target.quantity, target.numbers, target.stamp, now)
             return False
-        first, pose = self.empty, pose_of(target.numbers[:3], target.numbers[3:])
+        first = not self._waiting and (self._current is None or self._current.stamp is None)
+        pose = pose_of(target.numbers[:3], target.numbers[3:])
         self.follow(pose, target.stamp, begin, now)
         return first
 

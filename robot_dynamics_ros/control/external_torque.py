@@ -118,8 +118,7 @@ class MomentumObserver:
 
 def _check_finite(model: RobotModel, torque: Array) -> None:
     """Raise RobotDynamicsError for a torque (n,) that is not finite."""
-    if not math.isfinite(torque.sum()):
-        bad = int(np.argmin(np.isfinite(torque)))
+    for bad in np.flatnonzero(~np.isfinite(torque)).tolist():
         raise RobotDynamicsError(
             f'joint "{model.joint_names[bad]}": the external torque is {torque[bad]}. '
             "Cure: check measured position, velocity and effort"
@@ -168,10 +167,8 @@ class ExternalTorque:
         """
         if self.torque is None:
             return None
-        over = np.abs(self.torque) > threshold
-        if not over.any():
-            return None
-        j = int(np.argmax(over))
-        name, value = joint_names[j], float(self.torque[j])
-        text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
-        return Fault(Cause.COLLISION, text + "Cure: remove the contact", name, value)
+        for j in np.flatnonzero(np.abs(self.torque) > threshold).tolist():
+            name, value = joint_names[j], float(self.torque[j])
+            text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
+            return Fault(Cause.COLLISION, text + "Cure: remove the contact", name, value)
+        return None

@@ -58,6 +58,15 @@ def excess(
     h = np.diff(times)
     if order > degree:
         return None
+    # Coarse bounds are conclusive for most joints, and save most of the time for long trajectories.
+    longest, (speed, bend) = h.max(initial=0.0), np.abs(motion[1:3]).max(axis=2)
+    coarse, reach = q, longest * (0.4 * speed + 0.05 * longest * bend)
+    if order == 1:
+        middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (qd[:, 1:] + qd[:, :-1])
+        coarse, reach = np.append(qd, middle, axis=1), 0.5 * longest * bend
+    near = (coarse.min(axis=1) - reach < low) | (coarse.max(axis=1) + reach > high)
+    unsure = np.flatnonzero(near if order < 2 else np.isfinite(high))
+    q, qd, qdd, low, high = (x[unsure] for x in (q, qd, qdd, low, high))
     begin, end, step = q[:, :-1], q[:, 1:], h / degree
     rows = [begin, end] if degree == 1 else [begin, begin + step * qd[:, :-1], end - step * qd[:, 1:], end]
     if degree == 5:
@@ -75,7 +84,7 @@ def excess(
         out = (ends < low[joint]) | (ends > high[joint])
         if out.any():
             side, i = np.argwhere(out)[0]
-            return float(times[segment[i]]), int(joint[i]), float(ends[side, i])
+            return float(times[segment[i]]), int(unsure[joint[i]]), float(ends[side, i])
         halves = [ends]
         while len(control) > 1:
             control = 0.5 * (control[:-1] + control[1:])

@@ -36,6 +36,8 @@ class Trajectory:
         Time (s) from which the times of the points count, and time of the last point.
     duration
         Seconds from the start to the last point.
+    degree
+        Degree of the polynomials: 1 (linear), 3 (cubic) or 5 (quintic).
     shift
         Shift (n,), rad, of continuous joints by full turns, added to the positions of the points.
     """
@@ -57,16 +59,12 @@ class Trajectory:
         self._holds = holds
         self._polynomials = polynomials
         self._first, self._coefficients = 0, polynomials(0, _AT_ONCE)  # from the segment with the index _first on
+        self.degree = int(self._coefficients.shape[1]) - 1
         self._joined = joined
         self._time = np.zeros(())  # NumPy multiplies by a 0-d array three times as fast as by a float
         self._begin = self._until = -math.inf  # of the segment of _rows
         self._rows = tuple(holds[0])
         self.shift = np.zeros(holds.shape[2])
-
-    @property
-    def degree(self) -> int:
-        """Degree of the polynomials: 1 (linear), 3 (cubic) or 5 (quintic)."""
-        return int(self._coefficients.shape[1]) - 1
 
     @classmethod
     def from_points(

@@ -118,19 +118,13 @@ class JointLimits(NamedTuple):
                 if order < 2:
                     note = rows.owner_note(VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j)
                 raise _beyond(rows.names[j], order, value, time, (most if above else least)[j], note)
-        if self.rates is not None:
-            self._check_at_knots(times, motion, start[2])
-
-    def _check_at_knots(self, times: Array, motion: Array, start: Array) -> None:
-        """Raise TrajectoryError for an acceleration at a knot beyond its limit, widened to that at the start (n,)."""
-        assert self.rates is not None
-        _, qd, qdd, _ = motion
-        speeding, slowing, _ = self.rates[:, :, np.newaxis]
-        limit = np.where(qd * qdd < 0.0, slowing, speeding)
-        limit = np.where(np.abs(qd) < _REST, np.maximum(speeding, slowing), limit)
-        beyond = np.abs(qdd) > np.maximum((1.0 + _EXCESS) * limit, np.abs(start)[:, np.newaxis])
-        for j, k in np.argwhere(beyond).tolist():
-            raise _beyond(self.rows.names[j], 2, qdd[j, k], times[k], math.copysign(limit[j, k], qdd[j, k]))
+        if self.rates is not None:  # at the knots
+            (speeding, slowing, _), (qd, qdd) = self.rates[:, :, np.newaxis], motion[1:3]
+            limit = np.where(qd * qdd < 0.0, slowing, speeding)
+            limit = np.where(np.abs(qd) < _REST, np.maximum(speeding, slowing), limit)
+            beyond = np.abs(qdd) > np.maximum((1.0 + _EXCESS) * limit, np.abs(start[2])[:, np.newaxis])
+            for j, k in np.argwhere(beyond).tolist():
+                raise _beyond(rows.names[j], 2, qdd[j, k], times[k], math.copysign(limit[j, k], qdd[j, k]))
 
 
 def rate_limits(model: RobotModel) -> Array | None:
