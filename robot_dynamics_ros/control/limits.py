@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.kernels.entries import CLAMPED, SLOWED, limit_effort
+from robot_dynamics_ros.kernels.control_cycle import CLAMPED, SLOWED, limit_effort
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
 
