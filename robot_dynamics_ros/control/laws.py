@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -74,6 +75,11 @@ class Gains:
     kd: Array
     ki: Array
 
+    @cached_property
+    def integrates(self) -> bool:
+        """True if an integral gain is not zero."""
+        return bool(self.ki.any())
+
 
 @dataclass(frozen=True, eq=False)
 class Motion:
@@ -98,7 +104,10 @@ def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, 
     The closed-loop error dynamics are e'' + Kd e' + Kp e + Ki int e = 0. Craig 10.4; Luh, Walker and Paul 1980
     ("resolved acceleration"); with the integral Lewis, Dawson and Abdallah, Robot Manipulator Control, 4.4.
     """
-    return model.inverse_dynamics(q, qd, desired.qdd + pd(model, gains, desired, q, qd, integral) + gains.ki * integral)
+    acceleration = desired.qdd + pd(model, gains, desired, q, qd, integral)
+    if gains.integrates:
+        acceleration = acceleration + gains.ki * integral
+    return model.inverse_dynamics(q, qd, acceleration)
 
 
 def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:

@@ -94,8 +94,8 @@ def check_state(
 @inlined
 def _stands_at_speed(new: Array, last: Array, bounds: Array, dt: float, j: int) -> bool:
     """Return True if a joint is too fast by its velocity, without a quarter of the motion that this implies."""
-    qd = abs(new[1, j])
-    return qd > bounds[SPEED, j] and abs(new[0, j] - last[0, j]) < 0.25 * qd * dt
+    qd, change = abs(new[1, j]), abs(new[0, j] - last[0, j])
+    return bool(qd > bounds[SPEED, j] and change < 0.25 * qd * dt)
 
 
 @inlined
@@ -105,7 +105,7 @@ def _moves_too_far(new: Array, last: Array, bounds: Array, dt: float, trusts_vel
     If the velocity is not trusted, it is the motion at the largest one.
     """
     speed = 2.0 * max(abs(new[1, j]), abs(last[1, j])) if trusts_velocity else bounds[SPEED, j]
-    return abs(new[0, j] - last[0, j]) > bounds[STEP, j] + speed * dt
+    return bool(abs(new[0, j] - last[0, j]) > bounds[STEP, j] + speed * dt)
 
 
 @inlined
