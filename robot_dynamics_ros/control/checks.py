@@ -154,10 +154,9 @@ def table() -> list[TableRow]:
 
 def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
     """Return a fault for the first joint whose ``torque`` (n,) is not finite, or None."""
-    if math.isfinite(torque @ torque):  # False also if a square overflows
+    values = torque.tolist()
+    if all(map(math.isfinite, values)):  # faster than array operations for few joints
         return None
-    for name, value in zip(joint_names, torque.tolist(), strict=True):
-        if not math.isfinite(value):
-            text = f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values'
-            return Fault(Cause.TORQUE_NOT_FINITE, text, name, value)
-    return None
+    name, value = next(each for each in zip(joint_names, values, strict=True) if not math.isfinite(each[1]))
+    text = f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values'
+    return Fault(Cause.TORQUE_NOT_FINITE, text, name, value)
