@@ -12,10 +12,12 @@ from robot_dynamics_ros.kernels.types import Array
 
 GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)  # results of check_state
 STEP, SPEED, MODELLED_FRICTION, UNKNOWN_FRICTION = range(4)  # rows of its bounds
-MOVED, IMPLIED, IMPLIED_STILL, DRIVEN_TIME, EFFORT, STILL, DISTRUSTED, DESIRED = range(8)  # rows of its memory
+MOVED, IMPLIED, IMPLIED_STILL, SPEED_BEFORE, STILL_TIME = range(5)  # rows of its memory
+DRIVEN_TIME, EFFORT, STILL, DISTRUSTED, DESIRED = range(5, 10)
 CLAMPED, SLOWED = 1, 2  # results of limit_effort
 
 _WINDOW = 0.1  # s
+_FASTEST_STOP = 50.0  # rad/s^2 or m/s^2, a deceleration that no joint reaches
 
 
 @kernel
@@ -50,10 +52,10 @@ def check_state(
     effort, desired
         Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,).
     memory
-        (8, n), updated: change of position and integral of velocity in the window; since the position last changed,
-        the integral of velocity, the time (s) for which it should move, and the effort before it; 1 for a position that
-        stands still although it must move, until it changes; 1 for a velocity that contradicts the position, until both
-        agree in motion; desired position when position or velocity last changed.
+        (10, n), updated: change of position and integral of velocity in the window; since the position last changed,
+        the integral of velocity, the speed before it, the time (s), the time for which it should move, and the effort
+        before it; 1 for a position that stands still although it must move, until it changes; 1 for a velocity that
+        contradicts the position, until both agree in motion; desired position when position or velocity last changed.
 
     Returns
     -------
@@ -116,15 +118,22 @@ def _contradicts(
 
     Both are over an exponential window. They agree if they differ by less than a quarter of the plausible step plus
     35 % of the larger, so that lags and noise pass, and a wrong sign, half, double or zero do not. A position that
-    stands still is marked instead.
+    stands still is marked instead, also if no deceleration could have stopped it so soon, within a tenth of the step.
     """
     change, step, integral = new[0, j] - last[0, j], bounds[STEP, j], 0.5 * (new[1, j] + last[1, j]) * dt
     memory[MOVED, j] = moved = kept * memory[MOVED, j] + change
     memory[IMPLIED, j] = implied = kept * memory[IMPLIED, j] + integral
-    memory[IMPLIED_STILL, j] = memory[IMPLIED_STILL, j] + integral if change == 0.0 else 0.0
+    if change != 0.0:
+        memory[IMPLIED_STILL, j] = memory[STILL_TIME, j] = 0.0
+        memory[SPEED_BEFORE, j] = max(abs(new[1, j]), abs(last[1, j]))
+    else:
+        memory[IMPLIED_STILL, j] += integral
+        memory[STILL_TIME, j] += dt
     if not measures_velocity or step == math.inf:
         return False
-    if abs(memory[IMPLIED_STILL, j]) > step:
+    speed = memory[SPEED_BEFORE, j] if memory[DISTRUSTED, j] == 0.0 else 0.0
+    stopped_at_once = speed * speed > 0.2 * step * _FASTEST_STOP and memory[STILL_TIME, j] > speed / _FASTEST_STOP
+    if abs(memory[IMPLIED_STILL, j]) > step or stopped_at_once:
         memory[STILL, j] = 1.0
     larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
     if mismatch > tolerance + 0.35 * larger:
