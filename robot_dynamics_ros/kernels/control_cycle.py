@@ -118,22 +118,15 @@ def _contradicts(
 
     Both are over an exponential window. They agree if they differ by less than a quarter of the plausible step plus
     35 % of the larger, so that lags and noise pass, and a wrong sign, half, double or zero do not. A position that
-    stands still is marked instead, also if no deceleration could have stopped it so soon, within a tenth of the step.
+    stands still is marked instead.
     """
     change, step, integral = new[0, j] - last[0, j], bounds[STEP, j], 0.5 * (new[1, j] + last[1, j]) * dt
     memory[MOVED, j] = moved = kept * memory[MOVED, j] + change
     memory[IMPLIED, j] = implied = kept * memory[IMPLIED, j] + integral
-    if change != 0.0:
-        memory[IMPLIED_STILL, j] = memory[STILL_TIME, j] = 0.0
-        memory[SPEED_BEFORE, j] = max(abs(new[1, j]), abs(last[1, j]))
-    else:
-        memory[IMPLIED_STILL, j] += integral
-        memory[STILL_TIME, j] += dt
+    memory[IMPLIED_STILL, j] = memory[IMPLIED_STILL, j] + integral if change == 0.0 else 0.0
     if not measures_velocity or step == math.inf:
         return False
-    speed = memory[SPEED_BEFORE, j] if memory[DISTRUSTED, j] == 0.0 else 0.0
-    stopped_at_once = speed * speed > 0.2 * step * _FASTEST_STOP and memory[STILL_TIME, j] > speed / _FASTEST_STOP
-    if abs(memory[IMPLIED_STILL, j]) > step or stopped_at_once:
+    if abs(memory[IMPLIED_STILL, j]) > step:
         memory[STILL, j] = 1.0
     larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
     if mismatch > tolerance + 0.35 * larger:
@@ -161,12 +154,13 @@ def _note_rest(
     memory: Array,
     j: int,
 ) -> None:
-    """Mark a position that is constant for longer than ``longest`` although the effort must move it, in two cases.
+    """Mark a position that is constant under an active law although the joint must move, in three cases.
 
-    The effort has changed by more than the modelled and all of the unknown friction, and the position is not within
-    half the step of the desired one (a fifth if no value changes). Or the effort has changed by more than the modelled
-    and a quarter of the unknown friction, the velocity is constant, and the desired position, if any, has moved by
-    twice the step.
+    The joint was so fast that it could not stop so soon within a tenth of the step. For longer than ``longest``, the
+    effort has changed by more than the modelled and all of the unknown friction, and the position is not within half
+    the step of the desired one (a fifth if no value changes). Or the effort has changed by more than the modelled and a
+    quarter of the unknown friction, the velocity is constant, and the desired position, if any, has moved by twice the
+    step.
     """
     step, change = bounds[STEP, j], new[0, j] - last[0, j]
     constant = measures_velocity and change == 0.0 and new[1, j] == last[1, j]
@@ -175,14 +169,18 @@ def _note_rest(
     if change != 0.0:
         memory[STILL, j] = 0.0
     if change != 0.0 or math.isnan(effort[j] + memory[EFFORT, j]):
-        memory[DRIVEN_TIME, j], memory[EFFORT, j] = 0.0, effort[j]
+        memory[STILL_TIME, j], memory[DRIVEN_TIME, j], memory[EFFORT, j] = 0.0, 0.0, effort[j]
+        memory[SPEED_BEFORE, j] = max(abs(new[1, j]), abs(last[1, j]))
         return
+    memory[STILL_TIME, j] += max(dt, 0.0)
+    speed = memory[SPEED_BEFORE, j]
+    stopped_at_once = speed**2 > 0.2 * step * _FASTEST_STOP and memory[STILL_TIME, j] > speed / _FASTEST_STOP
     push, near = abs(effort[j] - memory[EFFORT, j]) - bounds[MODELLED_FRICTION, j], (0.2 if unchanged else 0.5) * step
     driven = push > bounds[UNKNOWN_FRICTION, j] and not abs(desired[j] - new[0, j]) <= near
     pushed = constant and push > 0.25 * bounds[UNKNOWN_FRICTION, j]
     memory[DRIVEN_TIME, j] = memory[DRIVEN_TIME, j] + max(dt, 0.0) if driven or pushed else 0.0
     left = pushed and not abs(desired[j] - memory[DESIRED, j]) <= 2.0 * step
-    if memory[DRIVEN_TIME, j] > longest and step < math.inf and (driven or left):
+    if step < math.inf and (stopped_at_once or (memory[DRIVEN_TIME, j] > longest and (driven or left))):
         memory[STILL, j] = 1.0
 
 
