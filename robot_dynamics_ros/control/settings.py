@@ -1,15 +1,15 @@
 """Settings of a controller, with the declaration of their parameters.
 
-Each field of a settings class is a parameter of computed_torque_node. Sequences contain one number for each joint, or
-one for all. A parameter has the name of its field, in TaskSpaceSettings after "task_space.", unless its declaration
-gives another.
+Each field of a settings class is a parameter of computed_torque_node, or another settings class. Sequences contain one
+number for each joint, or one for all. A parameter has the name of its field, in TaskSpaceSettings after "task_space.",
+unless its declaration gives another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any, TypeVar
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.poses import COMPONENTS
@@ -29,11 +29,22 @@ from robot_dynamics_ros.parameters.kinds import (
     text,
 )
 
+_T = TypeVar("_T")
 _PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"
 
 
+class Settings:
+    """Base class of the settings classes; a field is checked and converted as its parameter is."""
+
+    def __post_init__(self) -> None:
+        """Raise RobotDynamicsError, naming parameter, value and cure, for a value that its parameter does not allow."""
+        for name, one in _declarations(type(self)).items():
+            if isinstance(one, Parameter):
+                object.__setattr__(self, name, one.check(getattr(self, name)))
+
+
 @dataclass(frozen=True)
-class SafetySettings:
+class SafetySettings(Settings):
     """Parameters of the checks of states and commands, and of the reaction to faults."""
 
     on_fault: str = text(
@@ -93,16 +104,13 @@ class SafetySettings:
 
 
 @dataclass(frozen=True)
-class TaskSpaceSettings:
+class TaskSpaceSettings(Settings):
     """Parameters of ``task_space_computed_torque``; gains are one number for each component, or one for all."""
 
     link: str = text("", "End-effector link, which follows ~/target_pose; empty: the link at the end of the arm")
-    components: Sequence[str] = field(
-        default=COMPONENTS,
-        metadata=text(
-            " ".join(COMPONENTS),
-            "Followed components of the target pose, separated by spaces: position x y z, rotation rx ry rz",
-        ).metadata,
+    components: str = text(
+        " ".join(COMPONENTS),
+        "Followed components of the target pose, separated by spaces: position x y z, rotation rx ry rz",
     )
     natural_frequency: Sequence[float] = numbers(
         [10.0], "Natural frequency (rad/s) of the end effector's pose error", POSITIVE, _PER_COMPONENT
@@ -122,7 +130,7 @@ class TaskSpaceSettings:
 
 
 @dataclass(frozen=True)
-class TrajectoryRules:
+class TrajectoryRules(Settings):
     """Parameters for accepting and interpolating trajectories, named as in joint_trajectory_controller."""
 
     allow_partial_joints_goal: bool = flag(
@@ -151,7 +159,7 @@ class TrajectoryRules:
 
 
 @dataclass(frozen=True)
-class ControllerSettings:
+class ControllerSettings(Settings):
     """Parameters of a controller."""
 
     law: str = text("computed_torque", "Control law", choices=LAWS)
@@ -221,21 +229,15 @@ class ControllerSettings:
 
 
 def read_settings(values: Values) -> ControllerSettings:
-    """Return the settings; ``values`` returns the value of a parameter by name.
-
-    Raises RobotDynamicsError, naming parameter, value and cure, for a value of a wrong type, outside its bounds, or
-    None where a list may not be empty.
-    """
-    return cast(ControllerSettings, _read(ControllerSettings, values))
+    """Return the settings; ``values`` returns the value of a parameter by name. Errors are those of ``Settings``."""
+    return _read(ControllerSettings, values)
 
 
-def _read(settings: type[Any], values: Values) -> Any:
-    given: dict[str, Any] = {
-        name: one.read(values) if isinstance(one, Parameter) else _read(one, values)
+def _read(settings: type[_T], values: Values) -> _T:
+    given = {
+        name: values(one.name) if isinstance(one, Parameter) else _read(one, values)
         for name, one in _declarations(settings).items()
     }
-    if settings is TaskSpaceSettings:
-        given["components"] = tuple(given["components"].split())
     return settings(**given)
 
 
@@ -245,16 +247,15 @@ def settings_parameters(settings: type[Any] = ControllerSettings) -> Iterator[Pa
         yield from [one] if isinstance(one, Parameter) else settings_parameters(one)
 
 
-def check_settings(settings: Any) -> None:
-    """Check ``settings``, an instance of a settings class, and the settings that it contains.
-
-    Raises RobotDynamicsError for a value outside the bounds of its parameter. Sequences are not checked.
-    """
+def check_sizes(settings: Settings, joint_names: Sequence[str]) -> None:
+    """Raise RobotDynamicsError for sequences that are neither one number nor one for each joint or component."""
+    names = COMPONENTS if isinstance(settings, TaskSpaceSettings) else joint_names
     for name, one in _declarations(type(settings)).items():
-        if not isinstance(one, Parameter):
-            check_settings(getattr(settings, name))
-        elif not isinstance(one, Numbers) and name != "components":
-            one.check(getattr(settings, name))
+        value = getattr(settings, name)
+        if isinstance(one, Numbers):
+            one.check_size(value, names)
+        elif isinstance(value, Settings):
+            check_sizes(value, joint_names)
 
 
 def _declarations(settings: type[Any]) -> dict[str, Any]:
