@@ -1,15 +1,15 @@
 """Settings of a controller, with the declaration of their parameters.
 
-Each field of a settings class is a parameter of computed_torque_node, or another settings class. Sequences contain one
-number for each joint, or one for all. A parameter has the name of its field, in TaskSpaceSettings after "task_space.",
-unless its declaration gives another.
+Each field of a settings class is a parameter of computed_torque_node. Sequences contain one number for each joint, or
+one for all. A parameter has the name of its field, in TaskSpaceSettings after "task_space.", unless its declaration
+gives another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.poses import COMPONENTS
@@ -29,18 +29,43 @@ from robot_dynamics_ros.parameters.kinds import (
     text,
 )
 
-_T = TypeVar("_T")
+_T = TypeVar("_T", bound="Settings")
 _PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"
 
 
+@dataclass(frozen=True)
 class Settings:
-    """Base class of the settings classes; a field is checked and converted as its parameter is."""
+    """Base class of the settings classes; a field is checked and converted as its parameter is.
+
+    Attributes
+    ----------
+    prefix
+        Prefix of the parameters' names.
+    """
+
+    prefix: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Raise RobotDynamicsError, naming parameter, value and cure, for a value that its parameter does not allow."""
-        for name, one in _declarations(type(self)).items():
-            if isinstance(one, Parameter):
-                object.__setattr__(self, name, one.check(getattr(self, name)))
+        for name, parameter in self.parameters().items():
+            object.__setattr__(self, name, parameter.check(getattr(self, name)))
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter[Any]]:
+        """Return the parameters by the names of their fields; fields that contain other settings have none."""
+        declared = [field for field in fields(cls) if field.metadata]
+        return {field.name: field.metadata["declare"](cls.prefix + field.name) for field in declared}
+
+    @classmethod
+    def read(cls: type[_T], values: Values) -> _T:
+        """Return settings; ``values`` returns the value of a parameter by name. Contained settings have defaults."""
+        return cls(**{name: values(parameter.name) for name, parameter in cls.parameters().items()})
+
+    def check_sizes(self, names: Sequence[str]) -> None:
+        """Raise RobotDynamicsError for sequences that are neither one number nor one for each of ``names``."""
+        for name, parameter in self.parameters().items():
+            if isinstance(parameter, Numbers):
+                parameter.check_size(getattr(self, name), names)
 
 
 @dataclass(frozen=True)
@@ -106,6 +131,8 @@ class SafetySettings(Settings):
 @dataclass(frozen=True)
 class TaskSpaceSettings(Settings):
     """Parameters of ``task_space_computed_torque``; gains are one number for each component, or one for all."""
+
+    prefix = "task_space."
 
     link: str = text("", "End-effector link, which follows ~/target_pose; empty: the link at the end of the arm")
     components: str = text(
@@ -196,7 +223,6 @@ class ControllerSettings(Settings):
     update_rate: float = number(
         0.0, "Rate (Hz) of commands; 0: one for each joint_states message", RATE_OR_ZERO, when="configure"
     )
-    trajectories: TrajectoryRules = field(default_factory=TrajectoryRules)
     trajectory_effort_period: float = number(
         0.02, "Longest time (s) between points of ~/joint_trajectory_with_effort; adds at most 1000", POSITIVE
     )
@@ -224,44 +250,20 @@ class ControllerSettings(Settings):
     observer_gain: float = number(
         0.0, "Gain (1/s) of the external torque observer; 0: no observer", NOT_NEGATIVE, name="observer.gain"
     )
-    task_space: TaskSpaceSettings = field(default_factory=TaskSpaceSettings)
-    safety: SafetySettings = field(default_factory=SafetySettings)
+    trajectories: TrajectoryRules = TrajectoryRules()
+    task_space: TaskSpaceSettings = TaskSpaceSettings()
+    safety: SafetySettings = SafetySettings()
+
+
+CLASSES: tuple[type[Settings], ...] = (ControllerSettings, TrajectoryRules, TaskSpaceSettings, SafetySettings)
+"""All settings classes, in the order of their parameters."""
 
 
 def read_settings(values: Values) -> ControllerSettings:
     """Return the settings; ``values`` returns the value of a parameter by name. Errors are those of ``Settings``."""
-    return _read(ControllerSettings, values)
-
-
-def _read(settings: type[_T], values: Values) -> _T:
-    given = {
-        name: values(one.name) if isinstance(one, Parameter) else _read(one, values)
-        for name, one in _declarations(settings).items()
-    }
-    return settings(**given)
-
-
-def settings_parameters(settings: type[Any] = ControllerSettings) -> Iterator[Parameter[Any]]:
-    """Yield the parameters of the class ``settings`` and of the settings classes that it contains."""
-    for one in _declarations(settings).values():
-        yield from [one] if isinstance(one, Parameter) else settings_parameters(one)
-
-
-def check_sizes(settings: Settings, joint_names: Sequence[str]) -> None:
-    """Raise RobotDynamicsError for sequences that are neither one number nor one for each joint or component."""
-    names = COMPONENTS if isinstance(settings, TaskSpaceSettings) else joint_names
-    for name, one in _declarations(type(settings)).items():
-        value = getattr(settings, name)
-        if isinstance(one, Numbers):
-            one.check_size(value, names)
-        elif isinstance(value, Settings):
-            check_sizes(value, joint_names)
-
-
-def _declarations(settings: type[Any]) -> dict[str, Any]:
-    """Return the parameters, and the settings classes that the class ``settings`` contains, by the names of fields."""
-    prefix = "task_space." if settings is TaskSpaceSettings else ""
-    return {
-        one.name: one.metadata["declare"](prefix + one.name) if one.metadata else one.default_factory
-        for one in fields(settings)
-    }
+    return replace(
+        ControllerSettings.read(values),
+        trajectories=TrajectoryRules.read(values),
+        task_space=TaskSpaceSettings.read(values),
+        safety=SafetySettings.read(values),
+    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.poses import COMPONENTS
-from robot_dynamics_ros.control.settings import ControllerSettings, check_sizes
+from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.task_space import TaskGains
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits, RateLimits
 from robot_dynamics_ros.errors import RobotDynamicsError
@@ -62,7 +62,9 @@ class Tuning:
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
         names, n, safety, rules = model.joint_names, model.n, settings.safety, settings.trajectories
-        check_sizes(settings, names)
+        for group in (settings, rules, safety):
+            group.check_sizes(names)
+        settings.task_space.check_sizes(COMPONENTS)
         if settings.observer_gain == 0.0 and safety.collision_threshold:
             raise RobotDynamicsError(
                 "observer.collision_threshold: requires the external torque observer. Cure: set observer.gain, e.g. 25"
@@ -259,11 +261,12 @@ def _component_rows(components: str) -> tuple[int, ...]:
     These are position and rotation about the axes. Raises RobotDynamicsError for no, unknown and repeated ones.
     """
     names = components.split()
-    if not names or not set(names) <= set(COMPONENTS) or len(set(names)) < len(names):
+    rows = tuple(row for row, name in enumerate(COMPONENTS) if name in names)
+    if not rows or len(rows) != len(names):
         raise RobotDynamicsError(
             f'task_space.components: "{components}". Cure: list different components of {" ".join(COMPONENTS)}'
         )
-    return tuple(sorted(COMPONENTS.index(name) for name in names))
+    return rows
 
 
 def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains) -> EndEffector:
