@@ -72,10 +72,10 @@ class Tuning:
         self.settings, self._names = settings, names
         self.law = LAWS[settings.law]
         posture, task = self.gains(np.ones(n)), settings.task_space
-        rows = _component_rows(task.components)
+        components = _component_rows(task.components)
         kp, kd = _second_order("task_space", task.natural_frequency, task.damping_ratio, COMPONENTS)
         gains = TaskGains(kp, kd, posture.kp, posture.kd, task.max_linear_velocity, task.max_angular_velocity)
-        self.end_effector = _end_effector(model, task.link, rows, gains) if self.law.task_space else None
+        self.end_effector = _end_effector(model, task.link, components, gains) if self.law.task_space else None
         self.adds_friction = bool(
             self.law.compensates_friction and settings.friction_compensation and model.friction_parameters.any()
         )
@@ -92,13 +92,11 @@ class Tuning:
         if safety.hold_effort_margin:
             self.hold_margin = np.full(n, safety.hold_effort_margin)
         off = rules.trajectory_limits == "off"
-        limits = model.limit_rows.limits.copy()
-        free, fast = (
-            off | np.isinf(model.limit_rows.largest(margin)) for margin in (self.position_margin, self.velocity_margin)
-        )
+        rows, limits = model.limit_rows, model.limit_rows.limits.copy()
+        free, fast = (off | np.isinf(rows.largest(margin)) for margin in (self.position_margin, self.velocity_margin))
         limits[SOFT_LOWER, free], limits[SOFT_UPPER, free], limits[VELOCITY, fast] = -np.inf, np.inf, np.inf
         self.trajectory_limits = JointLimits(
-            replace(model.limit_rows, limits=limits),
+            replace(rows, limits=limits),
             np.full(n, rules.set_point_step_limit),
             model.continuous,
             rules.trajectory_limits == "clamp",
@@ -244,7 +242,7 @@ def _second_order(
     for positive numbers whose products are rounded to zero.
     """
     omega, zeta = (np.full(len(names), values) for values in (natural_frequency, damping_ratio))
-    with np.errstate(over="ignore", under="ignore"):  # checked below
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
         kp, kd = omega**2, 2.0 * zeta * omega
     vanishes = (np.minimum(kp, kd) == 0.0) & (np.minimum(omega, zeta) > 0.0)
     for j in np.flatnonzero(vanishes | ~np.isfinite(np.maximum(kp, kd))).tolist():

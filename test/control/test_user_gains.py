@@ -97,6 +97,7 @@ def test_an_integral_gain_for_a_law_that_does_not_integrate(law: str) -> None:
         ({"natural_frequency": [1.0, -2.0]}, "gains.natural_frequency: -2.0 .number 2"),
         ({"natural_frequency": [1e200, 1.0]}, 'natural_frequency: 1e.200.*"joint1"'),
         ({"natural_frequency": [1e150], "damping_ratio": [1e200]}, 'damping_ratio 1e.200.*"joint1"'),
+        ({"natural_frequency": [0.0], "damping_ratio": [1e308]}, 'damping_ratio 1e.308.*"joint1"'),
         ({"damping_ratio": [np.nan]}, "gains.damping_ratio: nan is not allowed"),
         ({"kp": [1.0]}, "kp and kd"),
         ({"kd": [1.0]}, "kp and kd"),
