@@ -261,6 +261,14 @@ class Numbers(Parameter[Sequence[float]]):
             raise self.refuse(list(numbers))
         return numbers
 
+    def check_size(self, numbers: Sequence[float], names: Sequence[str]) -> None:
+        """Raise RobotDynamicsError unless ``numbers`` are empty, one for all ``names``, or one for each of them."""
+        if len(numbers) not in (0, 1, len(names)):
+            raise RobotDynamicsError(
+                f"parameter {self.name}: {len(numbers)} numbers. "
+                f"Cure: give 1 number, or {len(names)}, one for each of {', '.join(names)}"
+            )
+
     def allowed(self) -> str:
         """Describe bounds and length, and [] if the list may be empty."""
         return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
