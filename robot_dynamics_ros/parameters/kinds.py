@@ -17,6 +17,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, TypeGuard, TypeVar
 
+import numpy as np
+
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 
@@ -344,4 +346,6 @@ def _items(value: object) -> Sequence[object]:
     """Return the elements of a list, or a single value as a list; None (`[]` in a parameter file) is empty."""
     if value is None:
         return ()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     return value if isinstance(value, list | tuple | array) else (value,)

@@ -78,7 +78,7 @@ def test_numbers_for_each_joint() -> None:
         nested(
             effort_limit_scale=[0.5, 1.0], torque_rate_limit=[100.0, 200.0], max_deceleration_on_cancel=[2.0, 3.0],
             observer_gain=20.0, collision_threshold=[7.0, 8.0], position_limit_margin=[0.1, math.inf],
-            velocity_limit_margin=[0.0],
+            velocity_limit_margin=np.zeros(1),
         ),
     )  # fmt: skip
     assert tuning.effort_limits.tolist() == [500.0, 500.0]
