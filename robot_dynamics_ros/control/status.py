@@ -54,6 +54,8 @@ class StatusReport:
             level, message = WARN, "active, at the effort limit"
         elif error > 0.5 * limit:
             level, message = WARN, "active, near following_error_limit"
+        elif estimator.age(steady) > 0.5 * estimator.state_timeout:
+            level, message = WARN, "active, joint_states near state_timeout"
         values: dict[str, object] = {
             "law": controller.settings.law,
             "mode": mode.value,

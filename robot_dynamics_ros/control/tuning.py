@@ -16,6 +16,7 @@ from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.poses import COMPONENTS
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.task_space import TaskGains
+from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits, RateLimits
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -79,6 +80,7 @@ class Tuning:
         self.adds_friction = bool(
             self.law.compensates_friction and settings.friction_compensation and model.friction_parameters.any()
         )
+        self._velocity_limits = np.minimum(model.velocity_limits, LARGEST)
         self.effort_limits = model.effort_limits * np.array(settings.effort_limit_scale)
         self.effort_rates = np.full(n, settings.torque_rate_limit or np.inf)
         self.deceleration = np.full(n, settings.max_deceleration_on_cancel)
@@ -169,6 +171,20 @@ class Tuning:
         if self.end_effector is not None:
             task = self.end_effector.gains
             check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
+
+    def rate_warnings(self, inertia: Array) -> list[str]:
+        """Return a warning if ``torque_rate_limit`` delays the feedback at a quarter of a joint's velocity limit.
+
+        At the velocity v the torque Kp e of a joint that stops following changes by Kp v per second. ``inertia`` (n,),
+        kg m^2 or kg, is the diagonal of the mass matrix.
+        """
+        stiffness = self.gains(inertia).kp * (inertia if self.law.gains_are_accelerations else 1.0)
+        for j in np.flatnonzero(self.effort_rates < 0.25 * stiffness * self._velocity_limits).tolist():
+            return [
+                f'torque_rate_limit: {self.effort_rates[j]:g} for joint "{self._names[j]}" delays its feedback above '
+                f"{self.effort_rates[j] / stiffness[j]:.2g} rad/s. Cure: raise it, or use a lower natural frequency"
+            ]
+        return []
 
     def check_change(self, new: Tuning) -> None:
         """Raise RobotDynamicsError if ``new`` changes the unit of explicit ``kp`` and ``kd``, but not their values."""

@@ -141,3 +141,13 @@ def test_gains_of_the_task_space() -> None:
     for frequency, ratio in ((0.0, 1.0), (1.0, 0.0)):
         with pytest.raises(RobotDynamicsError, match="task_space.* 0.0 is not allowed"):
             gains(frequency, ratio)
+
+
+@pytest.mark.parametrize(("law", "gain"), [("computed_torque", 100.0), ("pd_gravity", 200.0)])
+def test_a_torque_rate_limit_that_delays_the_feedback_is_reported(law: str, gain: float) -> None:
+    """Kp M v at a quarter of the velocity limit 5 rad/s, for an inertia of 2 kg m^2."""
+    inertia = np.array([2.0, 0.01])
+    for factor, warnings in ((0.99, 1), (1.01, 0)):
+        rate = [factor * 200.0 * 0.25 * MODEL.velocity_limits[0], 1e6]
+        tuning = Tuning(MODEL, nested(law=law, kp=[gain], kd=[1.0], torque_rate_limit=rate))
+        assert len(tuning.rate_warnings(inertia)) == warnings
