@@ -74,7 +74,7 @@ RECORDINGS = {
     "task space": Recording(
         "panda",
         {"all": _settings(law="task_space_computed_torque"), "position": _settings(
-            law="task_space_computed_torque", task_space=TaskSpaceSettings(components=("x", "y", "z")))},
+            law="task_space_computed_torque", task_space=TaskSpaceSettings(components="x y z"))},
     ),
 }  # fmt: skip
 

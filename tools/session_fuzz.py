@@ -3,7 +3,9 @@
 ``python -m tools.session_fuzz`` makes 10,000 runs of a few hundred cycles each with an independent plant
 (support/independent_plant.py). Each command must be finite, within the effort limits, and within the rate limit
 relative to the command before it, for the time between them plus one period. The first command is compared with the
-measured effort and with the gravity torque. Only an emergency stop with effect zero may cause a larger step.
+measured effort and with the gravity torque. Only an emergency stop with effect zero may cause a larger step. After a
+fault no joint of the plant may become faster by more than 0.3 rad/s while the positions are trusted and no limit acts;
+without trust the effort is zero, or the gravity torque plus a constant.
 
 ``--seed N`` repeats one run with the fewest events that cause its failure.
 """
@@ -25,7 +27,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.safety import Cause
+from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.errors import RobotDynamicsError
 from support.independent_plant import Given, Session, joint_state
@@ -33,6 +35,7 @@ from support.independent_plant import Given, Session, joint_state
 RUNS = 10_000
 LONGEST = 400  # cycles
 _SLACK = 1e-6  # Nm; times are counted in steps of 15 ps
+_MOST_SPEED = 0.3  # rad/s
 _RATES = {"panda": 400.0, "ur5e": 600.0, "planar_2r": 300.0}
 _SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
 Floats = NDArray[np.float64]
@@ -48,9 +51,29 @@ class Run(Session):
     def __init__(self, robot: str, settings: ControllerSettings, **options: Any) -> None:
         self.rates = np.zeros(0)
         self.decided: list[Given] = []
+        self.speed: Floats | None = None
+        self.load: Floats | None = None
         super().__init__(robot, settings, **options)
         self.set_rates()
         self.slack = max(self.period, 1.0 / settings.update_rate if settings.update_rate else 0.0)
+
+    def disturb(self) -> None:
+        """Exclude the present fault from the comparison of speeds: the arm was pushed, or its load changed."""
+        self.speed = None
+
+    def check_motion(self) -> None:
+        """Compare the speeds of the plant with those at the last fault."""
+        controller, speed = self.controller, np.abs(self.plant.qd)
+        if controller.mode is Mode.ACTIVE:
+            self.speed = speed
+        elif controller.mode is not Mode.HOLD or not controller.estimator.estimate.valid or self._limited():
+            self.speed = None
+        elif self.speed is not None and (speed > self.speed + _MOST_SPEED).any():
+            raise Violation(f"speed {speed.max():.3g} in hold, {self.speed.max():.3g} before")
+
+    def _limited(self) -> bool:
+        limiter = self.controller.limiter
+        return limiter.slowed or limiter.clamped or limiter.ramp_left > 0.0
 
     def set_rates(self) -> None:
         """Update the rate limits from the present settings."""
@@ -76,6 +99,16 @@ class Run(Session):
         if min(steps, default=0.0) > _SLACK and not self._may_step(effort):
             share = min(float((np.abs(effort - start) / (self.rates * passed)).max()) for start in starts)
             raise Violation(f"{'step' if before else 'start'} of {share:.4g} times the rate limit, {kind} in {mode}")
+        if kind != "exit":
+            self._check_load(effort, mode)
+
+    def _check_load(self, effort: Floats, mode: Any) -> None:
+        estimate, model = self.controller.estimator.estimate, self.controller.arm.model
+        blind = mode is Mode.HOLD and estimate.known and not estimate.valid and not self._limited()
+        load = effort - model.gravity_torque(estimate.state[0]) if blind else None
+        if load is not None and self.load is not None and np.abs(load - self.load).max() > _SLACK:
+            raise Violation(f"load changes by {np.abs(load - self.load).max():.3g} without trust")
+        self.load = load
 
     def _may_step(self, effort: Floats) -> bool:
         fault = self.controller.safety.fault
@@ -288,10 +321,12 @@ def _emergency_stop(run: Run, random: Generator) -> None:
 
 def _kick(run: Run, random: Generator) -> None:
     run.plant.qd += random.standard_normal(len(run.names)) * 10.0 ** random.uniform(-2.0, 1.0)
+    run.disturb()
 
 
 def _brakes(run: Run, random: Generator) -> None:
     run.plant.braked = not run.plant.braked
+    run.disturb()
 
 
 EVENTS: tuple[Event, ...] = (
@@ -380,6 +415,7 @@ def _cycles(run: Run, count: int, change: Change = lambda run: {}) -> None:
         if (state := change(run)) is not None:
             run.state(**state)
         run.tick()
+        run.check_motion()
 
 
 def _about(run: Run | None) -> str:

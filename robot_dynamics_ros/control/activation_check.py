@@ -129,7 +129,7 @@ def check_effort(
     RobotDynamicsError
         For the errors above, naming cause, joints, values and cure, and for a wrong number of efforts.
     """
-    if measured is None or measured.size == 0:
+    if measured is None or not np.isfinite(measured).any():
         return ()
     if measured.shape != gravity.shape:
         raise RobotDynamicsError(
@@ -137,8 +137,6 @@ def check_effort(
             f"Cure: report one effort for each of {', '.join(joint_names)}, or none"
         )
     known = np.isfinite(measured)
-    if not known.any():
-        return ()
     names = [name for name, reported in zip(joint_names, known, strict=True) if reported]
     m, g, load = measured[known], gravity[known], load[known]
     slack = _slack(g, friction[known])
@@ -150,15 +148,14 @@ def check_effort(
 
     worst = {error: float(_residuals(m, effort, slack).max()) for error, effort in _wrong_hypotheses(m, g, off).items()}
     error = min(worst, key=worst.__getitem__)
-    if worst[error] <= 1.0 and right.max() >= MARGIN:
-        loaded = (_with_load(m, base, load, slack)[0] for base in (g, np.zeros_like(g)))
-        with_load = min(float(_residuals(m, effort, slack).max()) for effort in loaded)
-        if with_load > 1.0:
-            listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})' for j in np.flatnonzero(off))
-            raise RobotDynamicsError(
-                f"activation_check: {error.format(listed)}; or set activation_check to false if the efforts are known "
-                "to be right"
-            )
+    loaded = [_with_load(m, base, load, slack)[0] for base in (g, np.zeros_like(g))]
+    no_payload_fits = all(_residuals(m, effort, slack).max() > 1.0 for effort in loaded)
+    if worst[error] <= 1.0 and no_payload_fits and right.max() >= MARGIN:
+        listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})' for j in np.flatnonzero(off))
+        raise RobotDynamicsError(
+            f"activation_check: {error.format(listed)}; or set activation_check to false if the efforts are known to "
+            "be right"
+        )
     j = int(np.argmax(right))
     return (
         f'activation_check: joint "{names[j]}" reports an effort of {m[j]:.3g}, its gravity torque is {g[j]:.3g}. '

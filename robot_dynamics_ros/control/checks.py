@@ -158,9 +158,5 @@ def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
     if all(map(math.isfinite, values)):  # faster than array operations for few joints
         return None
     name, value = next(each for each in zip(joint_names, values, strict=True) if not math.isfinite(each[1]))
-    return Fault(
-        Cause.TORQUE_NOT_FINITE,
-        f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values',
-        name,
-        value,
-    )
+    text = f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values'
+    return Fault(Cause.TORQUE_NOT_FINITE, text, name, value)

@@ -207,7 +207,7 @@ class Controller:
             return None
         effort = self._limited(requested, estimate, instant)
         saturated = limiter.over(model.joint_names, requested) if limiter.clamped else ()
-        if any(self.settings.ki):
+        if self.law.gains.integrates:
             self.law.integral.add(desired.q - q, instant.dt, requested - effort)
         self.clamped_cycles += limiter.clamped
         self.slowed_cycles += limiter.slowed

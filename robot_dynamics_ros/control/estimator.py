@@ -18,9 +18,11 @@ from robot_dynamics_ros.control.estimate import Estimate, Trust, VelocitySource
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
-from robot_dynamics_ros.kernels.entries import (
+from robot_dynamics_ros.kernels.control_cycle import (
     CONTRADICTS,
     IMPLAUSIBLE,
+    IMPLIED,
+    MOVED,
     OUT_OF_BOUNDS,
     STANDS_STILL,
     UNCHANGED,
@@ -65,7 +67,7 @@ class Estimator:
         n = len(self._names)
         self._continuous = continuous if continuous is not None and continuous.any() else None
         self._bounds = np.full((4, n), np.inf)  # of check_state
-        self._motion = np.zeros((8, n))
+        self._memory = np.zeros((10, n))
         self._trust = Trust.FULL  # of the last valid state
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout
@@ -157,7 +159,7 @@ class Estimator:
     def reject(self, steady: float, reason: str) -> None:
         """Process an invalid message of these joints, arrived at ``steady`` (s), with the ``reason`` of its fault."""
         self.arrival = steady
-        self._invalid = self._defect = Fault(Cause.STATE_INVALID, reason)
+        self._refuse(Fault(Cause.STATE_INVALID, reason))
 
     def repeat(self, steady: float) -> None:
         """Record that the last state was received again at ``steady`` (s), which makes its age 0."""
@@ -193,13 +195,11 @@ class Estimator:
             Last effort (n,), Nm or N, of an active law, for the detection of positions that stand still, and the
             desired position (n,) of a law that follows it.
         """
-        self.arrival = steady
-        self._absent = ""
-        last = self.estimate
+        self.arrival, self._absent, last = steady, "", self.estimate
         if qd is not None and not self._velocity_measured:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
-        missing = state_faults.VELOCITY_MISSING if qd is None and self._velocity_measured else None
+        contradiction = state_faults.VELOCITY_MISSING if qd is None and self._velocity_measured else None
         new = np.array((q, np.zeros_like(q) if qd is None else qd))
         if self._continuous is not None and last.known and np.isfinite(new[0]).all():
             turns = np.rint((last.state[0] - new[0]) / math.tau)
@@ -208,55 +208,54 @@ class Estimator:
         window = min(step, self.state_timeout) if self._jumped else step  # a position that has jumped has to come back
         result, joint, distrusted = self._check(new, window, qd is not None, effort, desired)
         if result == OUT_OF_BOUNDS:
-            fault = state_faults.out_of_bounds(self._names, new)
+            contradiction = state_faults.out_of_bounds(self._names, new)
             qd, new[1] = None, 0.0  # positions are feedback without velocities, too
             result, joint, distrusted = self._check(new, window, False, effort, desired)
             if result == OUT_OF_BOUNDS or not last.known:
-                self._invalid = self._defect = fault
-                return False
-            missing = fault
+                return self._refuse(contradiction)
         self._jumped = result == IMPLAUSIBLE
-        if result >= STANDS_STILL and last.known:
-            name = self._names[joint]
-            if result == STANDS_STILL:  # the other positions count for the gravity torque
-                self._invalid = state_faults.still(name, new[:, joint])
-                self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
-            else:
-                self._invalid = state_faults.implausible(name, self._measured[:, joint], new[:, joint], step)
-            self._defect = self._invalid
-            return False
-        self._invalid = None
-        if dt < 0.0:
-            self._defect = state_faults.clock_jump(-dt)
-            self._filter.reset()
-            self._lag = 0.0
-        elif last.known:
-            self._compare_clocks(dt, steady, result != UNCHANGED)
-        contradiction = missing
-        if contradiction is None and result == CONTRADICTS:
-            moved, implied = self._motion[:2, joint].tolist()
+        if result == IMPLAUSIBLE:
+            before = self._measured[:, joint]
+            return self._refuse(state_faults.implausible(self._names[joint], before, new[:, joint], step))
+        if result == STANDS_STILL:  # the other positions count for the gravity torque
+            self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
+            return self._refuse(state_faults.still(self._names[joint], new[:, joint]))
+        if result == CONTRADICTS and contradiction is None:
+            moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()
             contradiction = state_faults.contradiction(self._names[joint], moved, implied, float(new[1, joint]))
+        self._invalid = None
+        if last.known:
+            self._compare_clocks(dt, steady, result != UNCHANGED)
+            self._time += abs(step)
+        if dt != 0.0:
+            self._stamp_arrival = steady
         self._defect = contradiction or self._defect
         self._trust = Trust.FULL if contradiction is None else Trust.POSITION
         self._measured, self._valid_arrival, self._fresh = new, steady, True
-        if dt != 0.0:
-            self._stamp_arrival = steady
-        self._time += abs(step) if last.known else 0.0
-        measured = None if qd is None or distrusted else new[1]
-        filtered = self._filter.update(self._time, new[0], measured, _WINDOW if self._velocity_measured else 0.0)
-        state, velocity, source = new, new[1], VelocitySource.MEASURED
-        if measured is None:
-            source = VelocitySource.HELD if step == 0.0 else VelocitySource.DIFFERENTIATED
-            velocity = filtered
-        if filtered is not measured and (measured is None or step != 0.0):  # the filter ignores a repeated time
-            state = np.array((new[0], filtered))
+        self._set_estimate(stamp, new, None if qd is None or distrusted else new[1], step == 0.0)
+        return True
+
+    def _set_estimate(self, stamp: float, state: Array, measured: Array | None, holds: bool) -> None:
+        """Set the estimate to a valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated.
+
+        Without time since the last state, the velocity ``holds``.
+        """
+        velocity = self._filter.update(self._time, state[0], measured, _WINDOW if self._velocity_measured else 0.0)
+        if velocity is not measured:
+            state = np.array((state[0], velocity))
+        source = VelocitySource.MEASURED
         if not self._filter.started:
             source = VelocitySource.UNKNOWN
-        age = self.age(steady)
+        elif measured is None:
+            source = VelocitySource.HELD if holds else VelocitySource.DIFFERENTIATED
+        unfiltered, age = velocity if measured is None else measured, self.age(self.arrival)
         self.estimate = Estimate(
-            state, velocity, source, True, stamp, age, False, self._trust, self._defect, self._stamp_repeats
+            state, unfiltered, source, True, stamp, age, False, self._trust, self._defect, self._stamp_repeats
         )
-        return True
+
+    def _refuse(self, fault: Fault) -> bool:
+        self._invalid = self._defect = fault
+        return False
 
     def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
         """Return the time (s) since the last valid state by stamps, and the one to use; negative if stamps went back.
@@ -283,11 +282,16 @@ class Estimator:
             measures_velocity,
             self._unknown if effort is None else effort,
             self._unknown if desired is None else desired,
-            self._motion,
+            self._memory,
         )
 
     def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
-        """Record the defect of a stamp ``dt`` (s) after the last one: repeated, or ahead of the steady clock."""
+        """Record the defect of a stamp ``dt`` (s) after the last one: back, repeated, or ahead of the steady clock."""
+        if dt < 0.0:
+            self._defect = state_faults.clock_jump(-dt)
+            self._filter.reset()
+            self._lag = 0.0
+            return
         if dt == 0.0:
             if changed:
                 self._defect, self._stamp_repeats = state_faults.STAMP_REPEATS, True

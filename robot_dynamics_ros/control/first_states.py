@@ -73,16 +73,17 @@ class FirstStates:
                 f'joint "{robot.joint_names[j]}" moves at {speed[j]:.3g}, over activation_max_velocity {limit:g}. '
                 "Cure: stop the arm by its brakes or its present controller, then activate"
             )
-        controller.tuning.check_sampling(controller.clock.period, robot.mass_matrix(sample.q).diagonal())
+        inertia = robot.mass_matrix(sample.q).diagonal()
+        controller.tuning.check_sampling(controller.clock.period, inertia)
         check_holds(controller.arm.model, sample.q, limits)
-        if not compare_effort:
-            return []
-        if speed.max() > _AT_REST:
-            return [Note(WARN, "activation_check: skipped, because the arm moves")]
-        warnings = check_activation(robot, sample.q, sample.effort)
-        if not settings.robot_compensates_gravity:
-            controller.start_effort, reason = holding_effort(robot, sample.q, sample.effort, limits)
-            warnings += reason
+        warnings = controller.tuning.rate_warnings(inertia)
+        if compare_effort and speed.max() > _AT_REST:
+            warnings.append("activation_check: skipped, because the arm moves")
+        elif compare_effort:
+            warnings += check_activation(robot, sample.q, sample.effort)
+            if not settings.robot_compensates_gravity:
+                controller.start_effort, reason = holding_effort(robot, sample.q, sample.effort, limits)
+                warnings += reason
         return [Note(WARN, warning) for warning in warnings]
 
     def _velocity(self) -> Array:

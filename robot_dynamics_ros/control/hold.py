@@ -22,6 +22,7 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
+_RUNAWAY = 1.5  # times the speed limit
 _NEAR = 0.05  # rad or m
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
@@ -36,15 +37,16 @@ _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
 
 
 class DampingCheck:
-    """Detection of unstable damping, for example behind a long delay.
+    """Detection of damping that does not slow a joint: behind a long delay, or with a wrong sign of feedback or drive.
 
-    A joint that is pushed or falls moves in one direction. A joint that has exceeded its speed limit in both directions
-    since the fault, with excesses of any joint less than 0.2 s apart, oscillates because of the damping.
+    A joint that has exceeded its speed limit in both directions since the fault, with excesses of any joint less than
+    0.2 s apart, oscillates because of the damping; a joint that is pushed or falls moves in one direction. A joint at
+    more than 1.5 times its limit has been accelerated by the damping.
 
     Attributes
     ----------
     unstable
-        True if an oscillation has been detected since ``begin``.
+        True if such damping has been detected since ``begin``.
     """
 
     def __init__(self, limits: Array) -> None:
@@ -66,7 +68,8 @@ class DampingCheck:
             self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
         self._too_fast_at = time
         self._forth, self._back = self._forth | forth, self._back | back
-        self.unstable = self.unstable or bool((self._forth & self._back).any())
+        runs_away = np.abs(velocity) > _RUNAWAY * self.limits
+        self.unstable = self.unstable or bool((self._forth & self._back | runs_away).any())
 
 
 class Hold:

@@ -1,4 +1,4 @@
-"""Joint-space control laws, their gains, and arrays of per-joint settings.
+"""Joint-space control laws and their gains.
 
 Each law returns the joint torque (n,), Nm or N, for the measured position ``q`` and velocity ``qd`` (n,). The
 ``desired`` motion has q_d, qd_d and qdd_d, the ``gains`` Kp, Kd and Ki. The error e is q_d - q, e' is qd_d - qd, and
@@ -8,60 +8,12 @@ matrix, Coriolis matrix and gravity torque of ``model``; ID(q, qd, qdd) are its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
-import numpy as np
-
-from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
-
-
-def per_joint(
-    name: str,
-    values: Sequence[float] | Array,
-    joint_names: Sequence[str],
-    *,
-    least: float = 0.0,
-    most: float = np.finfo(float).max,
-    of: str = "joint",
-) -> Array:
-    """Return ``values``, one number for all of the n joints ``joint_names`` or n numbers, as (n,).
-
-    Raises RobotDynamicsError for a wrong size and for values outside ``least`` to ``most`` inclusive. Only for its
-    message are the ``name`` of the setting and ``of``, the word for an entry of ``joint_names``.
-    """
-    array = np.array(values, dtype=np.float64)
-    n = len(joint_names)
-    if array.shape == (1,):
-        array = np.repeat(array, n)
-    if array.shape != (n,):
-        raise RobotDynamicsError(
-            f"{name}: {array.size} numbers. Cure: give 1 number, or {n}, one for each of {', '.join(joint_names)}"
-        )
-    for joint, value in zip(joint_names, array.tolist(), strict=True):
-        if not least <= value <= most:
-            any_size = most == np.finfo(float).max
-            allowed = "finite numbers, at least 0" if any_size else f"numbers from {least:g} to {most:g}"
-            raise RobotDynamicsError(f'{name}: {value} for {of} "{joint}". Cure: give {allowed}')
-    return array
-
-
-def per_joint_limit(name: str, values: Sequence[float], joint_names: Sequence[str]) -> Array:
-    """Return limits (n,) from ``values``, one number for all of the n joints or n numbers; infinite if it is empty.
-
-    Raises RobotDynamicsError, with the ``name`` of the setting and the joint of ``joint_names``, for another size and
-    for values that are not positive; infinite ones are allowed.
-    """
-    if len(values) == 0:
-        return np.full(len(joint_names), np.inf)
-    limits = per_joint(name, values, joint_names, most=np.inf)
-    for j in np.flatnonzero(limits == 0.0).tolist():
-        raise RobotDynamicsError(
-            f'{name}: 0 for joint "{joint_names[j]}". Cure: give a positive number, or an empty list for no limit'
-        )
-    return limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +27,11 @@ class Gains:
     kp: Array
     kd: Array
     ki: Array
+
+    @cached_property
+    def integrates(self) -> bool:
+        """True if an integral gain is not zero."""
+        return bool(self.ki.any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +57,10 @@ def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, 
     The closed-loop error dynamics are e'' + Kd e' + Kp e + Ki int e = 0. Craig 10.4; Luh, Walker and Paul 1980
     ("resolved acceleration"); with the integral Lewis, Dawson and Abdallah, Robot Manipulator Control, 4.4.
     """
-    return model.inverse_dynamics(q, qd, desired.qdd + pd(model, gains, desired, q, qd, integral) + gains.ki * integral)
+    acceleration = desired.qdd + pd(model, gains, desired, q, qd, integral)
+    if gains.integrates:
+        acceleration = acceleration + gains.ki * integral
+    return model.inverse_dynamics(q, qd, acceleration)
 
 
 def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.kernels.entries import CLAMPED, SLOWED, limit_effort
+from robot_dynamics_ros.kernels.control_cycle import CLAMPED, SLOWED, limit_effort
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
 
@@ -87,6 +87,8 @@ class EffortLimiter:
         Last limited effort (n,); None before the first one.
     clamped, slowed
         True if an effort limit, or a rate limit, changed the last effort.
+    ramp_left
+        Time (s) until the end of the ramp.
     """
 
     def __init__(self, limits: Array, rates: Array) -> None:
@@ -94,7 +96,7 @@ class EffortLimiter:
         self.effort: Array | None = None
         self.clamped = self.slowed = False
         self._difference = np.zeros(len(limits))
-        self._fade_time = self._left = 0.0
+        self._fade_time = self.ramp_left = 0.0
         self.set(limits, rates)
 
     def set(self, limits: Array, rates: Array) -> None:
@@ -109,7 +111,7 @@ class EffortLimiter:
         """
         self.effort = np.clip(effort, -self.limits, self.limits)
         self._difference = self.effort - requested
-        self._fade_time = self._left = seconds
+        self._fade_time = self.ramp_left = seconds
 
     def limit(self, requested: Array, dt: float, ramp_dt: float, holds: bool = False) -> Array:
         """Return the limited effort (n,) for a finite ``requested`` effort (n,).
@@ -118,9 +120,9 @@ class EffortLimiter:
         applies to the change from the last effort, and not to the first effort; if the arm ``holds`` its position after
         a fault, it is at most the effort limit in 0.05 s.
         """
-        if self._left > 0.0:
-            self._left = max(self._left - ramp_dt, 0.0)
-            requested = requested + self._left / self._fade_time * self._difference
+        if self.ramp_left > 0.0:
+            self.ramp_left = max(self.ramp_left - ramp_dt, 0.0)
+            requested = requested + self.ramp_left / self._fade_time * self._difference
         last = self.effort
         self.effort = np.empty(len(requested))
         if last is None:
@@ -133,7 +135,7 @@ class EffortLimiter:
         """Return zero effort (n,), without rate limit, and end the ramp."""
         self.effort = np.zeros(len(self.limits))
         self.clamped = self.slowed = False
-        self._left = 0.0
+        self.ramp_left = 0.0
         return self.effort
 
     def over(self, names: Sequence[str], requested: Array) -> tuple[str, ...]:

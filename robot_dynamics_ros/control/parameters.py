@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from robot_dynamics_ros import parameters
-from robot_dynamics_ros.control.settings import settings_parameters
+from robot_dynamics_ros.control import settings
 from robot_dynamics_ros.parameters.kinds import (
     ANY,
     NOT_NEGATIVE,
@@ -104,11 +104,11 @@ ALL: tuple[Parameter[Any], ...] = (
     *parameters.ROBOT,
     parameters.EXECUTOR,
     *(value for value in list(globals().values()) if isinstance(value, Parameter)),
-    *settings_parameters(),
+    *(parameter for group in settings.CLASSES for parameter in group.parameters().values()),
 )
-"""All parameters: those of every robot, those above and those of ControllerSettings."""
+"""All parameters: those of every robot, those above and those of the settings."""
 
-_FILES = (parameters.ROBOT_DESCRIPTION, parameters.DYNAMICS_FILE)
+_FILES = parameters.ROBOT_DESCRIPTION.name, parameters.DYNAMICS_FILE.name
 _DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
 
 CONFIGURATION_TOPIC = "configuration"
@@ -143,7 +143,7 @@ class Configuration:
         ``values`` returns the value of a parameter by name. ``robot_description`` is the URDF,
         ``dynamics_file`` the content of the dynamics file, or "".
         """
-        others = {parameter.name: parameter.read(values) for parameter in ALL if parameter not in _FILES}
+        others = {parameter.name: parameter.read(values) for parameter in ALL if parameter.name not in _FILES}
         others[USE_SIM_TIME] = values(USE_SIM_TIME) is True  # a parameter of all ROS nodes
         return cls(package_version(), robot_description, dynamics_file, others)
 
@@ -156,12 +156,11 @@ class Configuration:
         try:
             content = json.loads(text)
             version, urdf, dynamics = (content[key] for key in ("version", "robot_description", "dynamics_file"))
-            others = dict(content["parameters"])
-            for parameter in _FILES:
-                others.pop(parameter.name, None)  # a bag must not refer to files of this machine
-        except (ValueError, TypeError, LookupError, RecursionError):
+            # A bag must not refer to files of this machine.
+            others = {name: value for name, value in content["parameters"].items() if name not in _FILES}
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None
-        texts = isinstance(version, str) and isinstance(urdf, str) and isinstance(dynamics, str)
+        texts = all(isinstance(text, str) for text in (version, urdf, dynamics))
         return cls(version, urdf, dynamics, others) if texts else None
 
     def text(self) -> str:

@@ -7,9 +7,9 @@ gives another.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar
 
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.poses import COMPONENTS
@@ -29,11 +29,47 @@ from robot_dynamics_ros.parameters.kinds import (
     text,
 )
 
+_T = TypeVar("_T", bound="Settings")
 _PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"
 
 
 @dataclass(frozen=True)
-class SafetySettings:
+class Settings:
+    """Base class of the settings classes; a field is checked and converted as its parameter is.
+
+    Attributes
+    ----------
+    prefix
+        Prefix of the parameters' names.
+    """
+
+    prefix: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Raise RobotDynamicsError, naming parameter, value and cure, for a value that its parameter does not allow."""
+        for name, parameter in self.parameters().items():
+            object.__setattr__(self, name, parameter.check(getattr(self, name)))
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter[Any]]:
+        """Return the parameters by the names of their fields; fields that contain other settings have none."""
+        declared = [field for field in fields(cls) if field.metadata]
+        return {field.name: field.metadata["declare"](cls.prefix + field.name) for field in declared}
+
+    @classmethod
+    def read(cls: type[_T], values: Values) -> _T:
+        """Return settings; ``values`` returns the value of a parameter by name. Contained settings have defaults."""
+        return cls(**{name: values(parameter.name) for name, parameter in cls.parameters().items()})
+
+    def check_sizes(self, names: Sequence[str]) -> None:
+        """Raise RobotDynamicsError for sequences that are neither one number nor one for each of ``names``."""
+        for name, parameter in self.parameters().items():
+            if isinstance(parameter, Numbers):
+                parameter.check_size(getattr(self, name), names)
+
+
+@dataclass(frozen=True)
+class SafetySettings(Settings):
     """Parameters of the checks of states and commands, and of the reaction to faults."""
 
     on_fault: str = text(
@@ -93,16 +129,15 @@ class SafetySettings:
 
 
 @dataclass(frozen=True)
-class TaskSpaceSettings:
+class TaskSpaceSettings(Settings):
     """Parameters of ``task_space_computed_torque``; gains are one number for each component, or one for all."""
 
+    prefix = "task_space."
+
     link: str = text("", "End-effector link, which follows ~/target_pose; empty: the link at the end of the arm")
-    components: Sequence[str] = field(
-        default=COMPONENTS,
-        metadata=text(
-            " ".join(COMPONENTS),
-            "Followed components of the target pose, separated by spaces: position x y z, rotation rx ry rz",
-        ).metadata,
+    components: str = text(
+        " ".join(COMPONENTS),
+        "Followed components of the target pose, separated by spaces: position x y z, rotation rx ry rz",
     )
     natural_frequency: Sequence[float] = numbers(
         [10.0], "Natural frequency (rad/s) of the end effector's pose error", POSITIVE, _PER_COMPONENT
@@ -122,7 +157,7 @@ class TaskSpaceSettings:
 
 
 @dataclass(frozen=True)
-class TrajectoryRules:
+class TrajectoryRules(Settings):
     """Parameters for accepting and interpolating trajectories, named as in joint_trajectory_controller."""
 
     allow_partial_joints_goal: bool = flag(
@@ -151,7 +186,7 @@ class TrajectoryRules:
 
 
 @dataclass(frozen=True)
-class ControllerSettings:
+class ControllerSettings(Settings):
     """Parameters of a controller."""
 
     law: str = text("computed_torque", "Control law", choices=LAWS)
@@ -188,7 +223,6 @@ class ControllerSettings:
     update_rate: float = number(
         0.0, "Rate (Hz) of commands; 0: one for each joint_states message", RATE_OR_ZERO, when="configure"
     )
-    trajectories: TrajectoryRules = field(default_factory=TrajectoryRules)
     trajectory_effort_period: float = number(
         0.02, "Longest time (s) between points of ~/joint_trajectory_with_effort; adds at most 1000", POSITIVE
     )
@@ -216,51 +250,20 @@ class ControllerSettings:
     observer_gain: float = number(
         0.0, "Gain (1/s) of the external torque observer; 0: no observer", NOT_NEGATIVE, name="observer.gain"
     )
-    task_space: TaskSpaceSettings = field(default_factory=TaskSpaceSettings)
-    safety: SafetySettings = field(default_factory=SafetySettings)
+    trajectories: TrajectoryRules = TrajectoryRules()
+    task_space: TaskSpaceSettings = TaskSpaceSettings()
+    safety: SafetySettings = SafetySettings()
+
+
+CLASSES: tuple[type[Settings], ...] = (ControllerSettings, TrajectoryRules, TaskSpaceSettings, SafetySettings)
+"""All settings classes, in the order of their parameters."""
 
 
 def read_settings(values: Values) -> ControllerSettings:
-    """Return the settings; ``values`` returns the value of a parameter by name.
-
-    Raises RobotDynamicsError, naming parameter, value and cure, for a value of a wrong type, outside its bounds, or
-    None where a list may not be empty.
-    """
-    return cast(ControllerSettings, _read(ControllerSettings, values))
-
-
-def _read(settings: type[Any], values: Values) -> Any:
-    given: dict[str, Any] = {
-        name: one.read(values) if isinstance(one, Parameter) else _read(one, values)
-        for name, one in _declarations(settings).items()
-    }
-    if settings is TaskSpaceSettings:
-        given["components"] = tuple(given["components"].split())
-    return settings(**given)
-
-
-def settings_parameters(settings: type[Any] = ControllerSettings) -> Iterator[Parameter[Any]]:
-    """Yield the parameters of the class ``settings`` and of the settings classes that it contains."""
-    for one in _declarations(settings).values():
-        yield from [one] if isinstance(one, Parameter) else settings_parameters(one)
-
-
-def check_settings(settings: Any) -> None:
-    """Check ``settings``, an instance of a settings class, and the settings that it contains.
-
-    Raises RobotDynamicsError for a value outside the bounds of its parameter. Sequences are not checked.
-    """
-    for name, one in _declarations(type(settings)).items():
-        if not isinstance(one, Parameter):
-            check_settings(getattr(settings, name))
-        elif not isinstance(one, Numbers) and name != "components":
-            one.check(getattr(settings, name))
-
-
-def _declarations(settings: type[Any]) -> dict[str, Any]:
-    """Return the parameters, and the settings classes that the class ``settings`` contains, by the names of fields."""
-    prefix = "task_space." if settings is TaskSpaceSettings else ""
-    return {
-        one.name: one.metadata["declare"](prefix + one.name) if one.metadata else one.default_factory
-        for one in fields(settings)
-    }
+    """Return the settings; ``values`` returns the value of a parameter by name. Errors are those of ``Settings``."""
+    return replace(
+        ControllerSettings.read(values),
+        trajectories=TrajectoryRules.read(values),
+        task_space=TaskSpaceSettings.read(values),
+        safety=SafetySettings.read(values),
+    )

@@ -39,8 +39,7 @@ class StatusReport:
         ``stamp_age`` (s) is the age of the last state by its stamp and the ROS clock.
         """
         safety, plan, clock, estimator = controller.safety, controller.plan, controller.clock, controller.estimator
-        mode = safety.mode if transition is None else transition.after
-        fault = safety.fault if transition is None else transition.fault
+        mode, fault = (safety.mode, safety.fault) if transition is None else (transition.after, transition.fault)
         if mode is Mode.ACTIVE and transition is None:
             fault = None
         error, limit = 0.0, float(controller.tuning.following_error.min())
@@ -55,6 +54,8 @@ class StatusReport:
             level, message = WARN, "active, at the effort limit"
         elif error > 0.5 * limit:
             level, message = WARN, "active, near following_error_limit"
+        elif estimator.age(steady) > 0.5 * estimator.state_timeout:
+            level, message = WARN, "active, joint_states near state_timeout"
         values: dict[str, object] = {
             "law": controller.settings.law,
             "mode": mode.value,
@@ -103,15 +104,11 @@ def in_words(transition: Transition, cure: str) -> Note:
 
 
 def plain(value: object) -> str:
-    """Format a value as text: numbers with 6 digits, true or false, "" for None, lists separated by commas."""
+    """Format a value as text: numbers with 6 digits, true or false, lists separated by commas."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return f"{value:.6g}"
     if isinstance(value, list | tuple):
         return ", ".join(plain(item) for item in value)
-    return str(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.control.laws import LAWS, Gains, Law, per_joint, per_joint_limit
+from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.poses import COMPONENTS
-from robot_dynamics_ros.control.settings import ControllerSettings, check_settings
+from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.task_space import TaskGains
+from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits, rate_limits
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
@@ -61,48 +62,44 @@ class Tuning:
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
-        names, safety, rules = model.joint_names, settings.safety, settings.trajectories
-        check_settings(settings)
-        if settings.observer_gain == 0.0 and len(safety.collision_threshold) > 0:
+        names, n, safety, rules = model.joint_names, model.n, settings.safety, settings.trajectories
+        for group in (settings, rules, safety):
+            group.check_sizes(names)
+        settings.task_space.check_sizes(COMPONENTS)
+        if settings.observer_gain == 0.0 and safety.collision_threshold:
             raise RobotDynamicsError(
                 "observer.collision_threshold: requires the external torque observer. Cure: set observer.gain, e.g. 25"
             )
         self.settings, self._names = settings, names
         self.law = LAWS[settings.law]
-        posture, task = self.gains(np.ones(model.n)), settings.task_space
-        components = component_rows(task.components)
-        kp, kd = component_gains(task.natural_frequency, task.damping_ratio)
-        self.end_effector: EndEffector | None = None
-        if self.law.task_space:
-            gains = TaskGains(kp, kd, posture.kp, posture.kd, task.max_linear_velocity, task.max_angular_velocity)
-            self.end_effector = _end_effector(model, task.link, components, gains)
+        posture, task = self.gains(np.ones(n)), settings.task_space
+        components = _component_rows(task.components)
+        kp, kd = _second_order("task_space", task.natural_frequency, task.damping_ratio, COMPONENTS)
+        gains = TaskGains(kp, kd, posture.kp, posture.kd, task.max_linear_velocity, task.max_angular_velocity)
+        self.end_effector = _end_effector(model, task.link, components, gains) if self.law.task_space else None
         self.adds_friction = bool(
             self.law.compensates_friction and settings.friction_compensation and model.friction_parameters.any()
         )
-        share = per_joint("effort_limit_scale", settings.effort_limit_scale, names, most=1.0)
-        if (share == 0.0).any():
-            raise RobotDynamicsError("effort_limit_scale: 0 allows no effort. Cure: give more than 0, at most 1")
-        self.effort_limits = model.effort_limits * share
-        self.effort_rates = per_joint_limit("torque_rate_limit", settings.torque_rate_limit, names)
-        self.deceleration = per_joint_limit(
-            "constraints.max_deceleration_on_cancel", settings.max_deceleration_on_cancel, names
-        )
-        self.collision_threshold = per_joint_limit("observer.collision_threshold", safety.collision_threshold, names)
-        self.position_margin = per_joint("position_limit_margin", safety.position_limit_margin, names, most=np.inf)
-        self.following_error = per_joint_limit("following_error_limit", safety.following_error_limit, names)
-        self.position_step = per_joint("position_step_limit", safety.position_step_limit, names, most=np.inf)
-        self.hold_margin = 0.25 * model.effort_limits
-        if len(safety.hold_effort_margin) > 0:
-            self.hold_margin = per_joint("hold_effort_margin", safety.hold_effort_margin, names, most=np.inf)
-        self.velocity_margin = per_joint("velocity_limit_margin", safety.velocity_limit_margin, names, most=np.inf)
+        self._velocity_limits = np.minimum(model.velocity_limits, LARGEST)
+        self.effort_limits = model.effort_limits * np.array(settings.effort_limit_scale)
+        self.effort_rates = np.full(n, settings.torque_rate_limit or np.inf)
+        self.deceleration = np.full(n, settings.max_deceleration_on_cancel)
+        self.collision_threshold = np.full(n, safety.collision_threshold or np.inf)
+        self.following_error = np.full(n, safety.following_error_limit or np.inf)
+        self.position_step = np.full(n, safety.position_step_limit)
+        self.position_margin = np.full(n, safety.position_limit_margin)
+        self.velocity_margin = np.full(n, safety.velocity_limit_margin)
         self.largest_velocity = model.velocity_limits + self.velocity_margin
+        self.hold_margin = 0.25 * model.effort_limits
+        if safety.hold_effort_margin:
+            self.hold_margin = np.full(n, safety.hold_effort_margin)
         off = rules.trajectory_limits == "off"
         rows, limits = model.limit_rows, model.limit_rows.limits.copy()
         free, fast = (off | np.isinf(rows.largest(margin)) for margin in (self.position_margin, self.velocity_margin))
         limits[SOFT_LOWER, free], limits[SOFT_UPPER, free], limits[VELOCITY, fast] = -np.inf, np.inf, np.inf
         self.trajectory_limits = JointLimits(
             replace(rows, limits=limits),
-            per_joint("set_point_step_limit", rules.set_point_step_limit, names, most=np.inf),
+            np.full(n, rules.set_point_step_limit),
             model.continuous,
             rules.trajectory_limits == "clamp",
             None if off else rate_limits(model),
@@ -110,8 +107,37 @@ class Tuning:
         self.check_sampling()
 
     def gains(self, inertia: Array) -> Gains:
-        """Return the gains for ``inertia`` (n,), kg m^2 or kg, the diagonal of the mass matrix at the start."""
-        return user_gains(self.law, self._names, self.settings, inertia)
+        """Return the gains of the settings, explicit or from natural frequency and damping ratio.
+
+        Without ``kp`` and ``kd`` the dynamics of the position error e are e'' + 2 zeta omega e' + omega^2 e = 0, by
+        natural frequency omega and damping ratio zeta; for laws whose feedback is a torque, these gains are multiplied
+        by ``inertia`` (n,), kg m^2 or kg, the diagonal of the mass matrix at the start. An empty ``ki`` is zero.
+
+        Raises RobotDynamicsError, naming gain, joint and cure, for overflows, one of kp and kd without the other, an
+        integral gain for a law without integral, and an integral gain of kp kd or more, which is unstable: s^3 + Kd s^2
+        + Kp s + Ki, Routh-Hurwitz (Lewis, Dawson, Abdallah, Robot Manipulator Control, 4.4).
+        """
+        s, names = self.settings, self._names
+        if bool(s.kp) != bool(s.kd):
+            raise RobotDynamicsError(
+                "gains: only one of kp and kd. Cure: set both in one request (set_parameters_atomically), or neither"
+            )
+        kp, kd, ki = (np.full(len(names), values or 0.0) for values in (s.kp, s.kd, s.ki))
+        if not s.kp:
+            kp, kd = _second_order("gains", s.natural_frequency, s.damping_ratio, names)
+        for j in np.flatnonzero(ki).tolist():
+            gain = f'gains.ki: {ki[j]:g} for joint "{names[j]}"'
+            if not self.law.integrates:
+                raise RobotDynamicsError(
+                    f"{gain}, but the law has no integral term. Cure: give 0, or set the law computed_torque"
+                )
+            most = float(kp[j]) * float(kd[j])
+            if ki[j] >= most:
+                raise RobotDynamicsError(
+                    f"{gain} is unstable. Cure: give less than kp kd = {kp[j]:g} x {kd[j]:g} = {most:g}"
+                )
+        unit = 1.0 if s.kp or self.law.gains_are_accelerations else inertia
+        return Gains(unit * kp, unit * kd, ki)
 
     def hold_gains(self, inertia: Array) -> Gains:
         """Return the gains of the hold: those of the law or, for joints without stiffness, at least 5 rad/s."""
@@ -125,9 +151,8 @@ class Tuning:
     def law_settings(self) -> tuple[object, ...]:
         """Values of law, gains, friction and task space, for comparison: a change may cause a step of the command."""
         s = self.settings
-        per_joint = s.natural_frequency, s.damping_ratio, s.kp, s.kd, s.ki
-        friction = s.friction_compensation, s.friction_smoothing_velocity
-        return s.law, s.task_space, *(tuple(values) for values in per_joint), *friction
+        gains = s.natural_frequency, s.damping_ratio, s.kp, s.kd, s.ki
+        return s.law, s.task_space, gains, s.friction_compensation, s.friction_smoothing_velocity
 
     def check_sampling(self, measured: float = 0.0, inertia: Array | None = None) -> None:
         """Raise RobotDynamicsError for gains that are unstable at the update rate, else at a ``measured`` period (s).
@@ -147,14 +172,25 @@ class Tuning:
             task = self.end_effector.gains
             check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
 
+    def rate_warnings(self, inertia: Array) -> list[str]:
+        """Return a warning if ``torque_rate_limit`` delays the feedback at a quarter of a joint's velocity limit.
+
+        At the velocity v the torque Kp e of a joint that stops following changes by Kp v per second. ``inertia`` (n,),
+        kg m^2 or kg, is the diagonal of the mass matrix.
+        """
+        stiffness = self.gains(inertia).kp * (inertia if self.law.gains_are_accelerations else 1.0)
+        for j in np.flatnonzero(self.effort_rates < 0.25 * stiffness * self._velocity_limits).tolist():
+            return [
+                f'torque_rate_limit: {self.effort_rates[j]:g} for joint "{self._names[j]}" delays its feedback above '
+                f"{self.effort_rates[j] / stiffness[j]:.2g} rad/s. Cure: raise it, or use a lower natural frequency"
+            ]
+        return []
+
     def check_change(self, new: Tuning) -> None:
         """Raise RobotDynamicsError if ``new`` changes the unit of explicit ``kp`` and ``kd``, but not their values."""
         before, after = self.settings, new.settings
-        if (
-            self.law.gains_are_accelerations != new.law.gains_are_accelerations
-            and len(after.kp) > 0
-            and (list(before.kp), list(before.kd)) == (list(after.kp), list(after.kd))
-        ):
+        changes_unit = self.law.gains_are_accelerations != new.law.gains_are_accelerations
+        if changes_unit and after.kp and (before.kp, before.kd) == (after.kp, after.kd):
             raise RobotDynamicsError(
                 f"law: gains.kp and gains.kd are accelerations for one of {before.law} and {after.law} and torques for "
                 "the other. Cure: set law, gains.kp and gains.kd in one request (set_parameters_atomically)"
@@ -213,100 +249,52 @@ def check_filter(kp: Array, kd: Array, period: float, cutoff: float, names: Sequ
             )
 
 
-def user_gains(law: Law, joint_names: Sequence[str], settings: ControllerSettings, inertia: Array) -> Gains:
-    """Return the gains of the settings, explicit or from natural frequency and damping ratio.
+def _second_order(
+    prefix: str, natural_frequency: Sequence[float], damping_ratio: Sequence[float], names: Sequence[str]
+) -> tuple[Array, Array]:
+    """Return omega^2 and 2 zeta omega (n,) for natural frequency omega (rad/s) and damping ratio zeta.
 
-    Without ``kp`` and ``kd`` the dynamics of the position error e are e'' + 2 zeta omega e' + omega^2 e = 0, by natural
-    frequency omega and damping ratio zeta; for laws whose feedback is a torque, these gains are multiplied by
-    ``inertia`` (n,), kg m^2 or kg, the diagonal of the mass matrix at the start. An empty ``ki`` is zero.
-
-    Raises RobotDynamicsError, naming gain, joint and cure, for negative and non-finite numbers, a wrong size, one of kp
-    and kd without the other, an integral gain for a ``law`` without integral, and an integral gain of kp kd or more,
-    which is unstable: s^3 + Kd s^2 + Kp s + Ki, Routh-Hurwitz (Lewis, Dawson, Abdallah, Robot Manipulator Control,
-    4.4).
+    Raises RobotDynamicsError, with the ``prefix`` of both parameters and one of the n ``names``, for overflows, and
+    for positive numbers whose products are rounded to zero.
     """
-    omega = per_joint("gains.natural_frequency", settings.natural_frequency, joint_names)
-    zeta = per_joint("gains.damping_ratio", settings.damping_ratio, joint_names)
-    given = len(settings.kp) > 0
-    if given != (len(settings.kd) > 0):
-        raise RobotDynamicsError(
-            "gains: only one of kp and kd. Cure: set both in one request (set_parameters_atomically), or neither"
-        )
+    omega, zeta = (np.full(len(names), values) for values in (natural_frequency, damping_ratio))
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
-        kp = per_joint("gains.kp", settings.kp, joint_names) if given else omega**2
-        kd = per_joint("gains.kd", settings.kd, joint_names) if given else 2.0 * zeta * omega
-        most = kp * kd
-    ki = per_joint("gains.ki", settings.ki, joint_names) if len(settings.ki) > 0 else np.zeros(len(joint_names))
-    for j, joint in enumerate(joint_names):
-        if not np.isfinite(kp[j] + kd[j]):
-            raise RobotDynamicsError(
-                f"gains.natural_frequency: {omega[j]:g} rad/s with gains.damping_ratio {zeta[j]:g} for joint "
-                f'"{joint}" overflows. Cure: give smaller numbers'
-            )
-        if ki[j] > 0.0 and not law.integrates:
-            raise RobotDynamicsError(
-                f'gains.ki: {ki[j]:g} for joint "{joint}", but the law has no integral term. '
-                "Cure: give 0, or set the law computed_torque"
-            )
-        if ki[j] > 0.0 and ki[j] >= most[j]:
-            raise RobotDynamicsError(
-                f'gains.ki: {ki[j]:g} for joint "{joint}" is unstable. '
-                f"Cure: give less than kp kd = {kp[j]:g} x {kd[j]:g} = {most[j]:g}"
-            )
-    if given or law.gains_are_accelerations:
-        return Gains(kp, kd, ki)
-    return Gains(inertia * kp, inertia * kd, ki)
+        kp, kd = omega**2, 2.0 * zeta * omega
+    vanishes = (np.minimum(kp, kd) == 0.0) & (np.minimum(omega, zeta) > 0.0)
+    for j in np.flatnonzero(vanishes | ~np.isfinite(np.maximum(kp, kd))).tolist():
+        raise RobotDynamicsError(
+            f"{prefix}.natural_frequency: {omega[j]:g} rad/s with {prefix}.damping_ratio {zeta[j]:g} for "
+            f'"{names[j]}" is beyond the range of numbers. Cure: give values nearer to 1'
+        )
+    return kp, kd
 
 
-def component_rows(components: Sequence[str]) -> tuple[int, ...]:
-    """Return the sorted indices 0 to 5 of ``components``, some of the names x, y, z, rx, ry and rz.
+def _component_rows(components: str) -> tuple[int, ...]:
+    """Return the sorted indices 0 to 5 of ``components``, some of x, y, z, rx, ry and rz, separated by spaces.
 
     These are position and rotation about the axes. Raises RobotDynamicsError for no, unknown and repeated ones.
     """
-    unknown = [name for name in components if name not in COMPONENTS]
-    if unknown or not components or len(set(components)) < len(components):
-        given = " ".join(components)
+    names = components.split()
+    rows = tuple(row for row, name in enumerate(COMPONENTS) if name in names)
+    if not rows or len(rows) != len(names):
         raise RobotDynamicsError(
-            f'task_space.components: "{given}". Cure: list different components of {" ".join(COMPONENTS)}'
+            f'task_space.components: "{components}". Cure: list different components of {" ".join(COMPONENTS)}'
         )
-    return tuple(sorted(COMPONENTS.index(name) for name in components))
-
-
-def component_gains(natural_frequency: Sequence[float], damping_ratio: Sequence[float]) -> tuple[Array, Array]:
-    """Return gains omega^2 (1/s^2) and 2 zeta omega (1/s), each (6,), for x y z and the rotations about x y z.
-
-    RobotDynamicsError unless all are positive and finite. ``natural_frequency`` omega (rad/s) and ``damping_ratio``
-    zeta are one number for all components, or six.
-    """
-    omega = per_joint("task_space.natural_frequency", natural_frequency, COMPONENTS, of="component")
-    zeta = per_joint("task_space.damping_ratio", damping_ratio, COMPONENTS, of="component")
-    with np.errstate(over="ignore"):  # checked below
-        kp, kd = omega**2, 2.0 * zeta * omega
-    for k, name in enumerate(COMPONENTS):
-        if not (0.0 < kp[k] < np.inf and 0.0 < kd[k] < np.inf):
-            raise RobotDynamicsError(
-                f"task_space: natural_frequency {omega[k]:g} with damping_ratio {zeta[k]:g} for component {name}. "
-                "Cure: give positive numbers whose products are finite; use task_space.components to omit components"
-            )
-    return kp, kd
+    return rows
 
 
 def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains) -> EndEffector:
     model.require_mass()
-    frames, end_links = model.link_frames, model.end_links
-    if not link and len(end_links) == 1:
-        link = end_links[0]
-    if not link:
+    ends, frames = model.end_links, model.link_frames
+    if not link and len(ends) > 1:
         raise RobotDynamicsError(
-            f'task_space.link: "" is ambiguous, the robot has {len(end_links)} end links. '
-            f"Cure: name the end-effector link, e.g. one of {', '.join(end_links)}"
+            f'task_space.link: "" is ambiguous, the robot has {len(ends)} end links. '
+            f"Cure: name the end-effector link, e.g. one of {', '.join(ends)}"
         )
-    if link not in frames:
-        raise RobotDynamicsError(f'task_space.link: no link "{link}". Cure: use one of {", ".join(frames)}')
-    if frames[link].body < 0:
-        raise RobotDynamicsError(
-            f'task_space.link: "{link}" does not move. Cure: use another link, e.g. {end_links[-1]}'
-        )
+    link = link or ends[0]
+    if link not in frames or frames[link].body < 0:
+        moving = ", ".join(name for name, frame in frames.items() if frame.body >= 0)
+        raise RobotDynamicsError(f'task_space.link: no moving link is named "{link}". Cure: use one of {moving}')
     if len(rows) > model.n:
         raise RobotDynamicsError(
             f"task_space.components: {len(rows)} components for {model.n} joints. "

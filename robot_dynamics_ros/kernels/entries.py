@@ -1,4 +1,4 @@
-"""Python entry points: single-state and batched, and the check of measured states.
+"""Python entry points: single-state and batched.
 
 ``topology`` and ``parameters`` are the model arrays (see layout). Vectors ``q``, ``qd``, ``qdd`` and ``tau`` have shape
 (n,), of a batch (count, n), in rad or m, and Nm or N. Results are written to the last arguments, which the caller
@@ -15,8 +15,6 @@ Batched functions take C-contiguous arrays (count, ...) whose shapes the caller 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from robot_dynamics_ros.kernels import derivatives, kinematics, newton_euler
@@ -29,9 +27,6 @@ from robot_dynamics_ros.kernels.regressor import regressor
 from robot_dynamics_ros.kernels.types import Array, IntArray
 
 OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
-GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)  # results of check_state
-MOTION_WINDOW = 0.1  # s
-CLAMPED, SLOWED = 1, 2  # results of limit_effort
 
 NO_WRENCHES: Array = np.empty((1, 0, 6))
 """Argument ``wrenches`` of batched functions for states without external wrenches."""
@@ -328,157 +323,3 @@ def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, ener
     for k in range(q.shape[0]):
         energy[k] = potential_energy(robot, q[k], work)
     return OK
-
-
-@kernel
-def all_within(values: Array, least: Array, most: Array) -> bool:
-    """Return True if each value (m, n) is in its closed interval from ``least`` to ``most`` (m, n); NaN never is."""
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            if not least[i, j] <= values[i, j] <= most[i, j]:
-                return False
-    return True
-
-
-@kernel
-def check_state(
-    new: Array,
-    last: Array,
-    largest: float,
-    bounds: Array,
-    dt: float,
-    longest: float,
-    measures_velocity: bool,
-    effort: Array,
-    desired: Array,
-    motion: Array,
-) -> tuple[int, int, bool]:
-    """Check a measured state against bounds and the states before it.
-
-    Over an exponential window of MOTION_WINDOW, the change of each position is compared with the integral of its
-    measured velocity. They agree if they differ by less than a quarter of the plausible step plus 35 % of the larger,
-    so that lags and noise pass, and a wrong sign, half, double or zero do not.
-
-    Parameters
-    ----------
-    new, last
-        States (2, n): positions (rad or m) and velocities (rad/s or m/s).
-    largest
-        Largest accepted magnitude of a position or velocity.
-    bounds
-        (4, n): change of position that is always plausible, infinite for joints that are not compared; largest
-        plausible velocity; change of effort (Nm or N) at which a joint may rest by modelled friction, and further one
-        by friction of an unknown size. With a greater velocity, a position must change by at least a quarter of that
-        times ``dt``. If no velocity is measured or trusted, positions may change by this velocity times ``dt`` in
-        addition to the step, else by twice the greater of the two velocities.
-    dt, longest
-        Time between the two states, s. States are not compared if it is not positive or exceeds ``longest``.
-    measures_velocity
-        True if velocities are measured.
-    effort, desired
-        Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,). A
-        position that is constant for longer than ``longest`` must move in two cases. The effort has changed by more
-        than the modelled and all of the unknown friction, and the position is not within half the step of the desired
-        one (a fifth if no value changes). Or the effort has changed by more than the modelled and a quarter of the
-        unknown friction, the velocity is constant, and the desired position, if any, has moved by twice the step.
-    motion
-        (8, n), updated: change of position and integral of velocity in the window; since the position last changed,
-        the integral of velocity, the time (s) for which it should move, and the effort before it; 1 for a position that
-        stands still although it must move, until it changes; 1 for a velocity that contradicts the position, until both
-        agree in motion; desired position when position or velocity last changed.
-
-    Returns
-    -------
-    tuple of int, int and bool
-        Result: OUT_OF_BOUNDS for a magnitude beyond ``largest`` or NaN, IMPLAUSIBLE for a change beyond the bounds,
-        STANDS_STILL or CONTRADICTS by the window, UNCHANGED for equal states, GOOD; in this order. Then the index of
-        the first joint with that result, and True if a velocity is not trusted.
-    """
-    n, compared = new.shape[1], 0.0 < dt <= longest
-    for j in range(n):
-        if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):  # True for NaN
-            return OUT_OF_BOUNDS, j, False
-    unchanged, result, joint, distrusted = True, GOOD, 0, False
-    for j in range(n):
-        qd, change, step, speed = new[1, j], abs(new[0, j] - last[0, j]), bounds[0, j], bounds[1, j]
-        unchanged = unchanged and change == 0.0 and qd == last[1, j]
-        if compared and step < math.inf:
-            if measures_velocity and abs(qd) > speed and change < 0.25 * abs(qd) * dt:
-                motion[6, j], result, joint = 1.0, CONTRADICTS, j
-            trusted = measures_velocity and motion[6, j] == 0.0
-            if change > step + (2.0 * max(abs(qd), abs(last[1, j])) if trusted else speed) * dt:
-                return IMPLAUSIBLE, j, False
-    if result == GOOD and unchanged:
-        result = UNCHANGED
-    kept = math.exp(-dt / MOTION_WINDOW) if compared else 0.0
-    for j in range(n):
-        change, step = new[0, j] - last[0, j], bounds[0, j]
-        if dt == 0.0:
-            motion[0, j] += change  # the next time step belongs to this change, too
-        elif not compared:
-            motion[0, j] = motion[1, j] = 0.0
-        else:
-            motion[0, j] = moved = kept * motion[0, j] + change
-            motion[1, j] = implied = kept * motion[1, j] + 0.5 * (new[1, j] + last[1, j]) * dt
-            larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
-            motion[2, j] = motion[2, j] + 0.5 * (new[1, j] + last[1, j]) * dt if change == 0.0 else 0.0
-            if measures_velocity and step < math.inf:
-                if abs(motion[2, j]) > step:
-                    motion[5, j] = 1.0
-                if mismatch > tolerance + 0.35 * larger:
-                    if abs(moved) < abs(implied) and (change == 0.0 or abs(moved) < 0.01 * abs(implied)):
-                        motion[5, j] = 1.0
-                    else:
-                        motion[6, j] = 1.0
-                        if result != STANDS_STILL and result != CONTRADICTS:
-                            result, joint = CONTRADICTS, j
-                elif larger > 3.0 * tolerance and mismatch < 0.2 * larger:
-                    motion[6, j] = 0.0
-        constant = measures_velocity and change == 0.0 and new[1, j] == last[1, j]
-        if not constant or math.isnan(effort[j] + motion[7, j]):
-            motion[7, j] = desired[j]
-        if change != 0.0 or math.isnan(effort[j] + motion[4, j]):
-            motion[3, j], motion[4, j] = 0.0, effort[j]
-        else:
-            push, near = abs(effort[j] - motion[4, j]) - bounds[2, j], (0.2 if unchanged else 0.5) * step
-            driven = push > bounds[3, j] and not abs(desired[j] - new[0, j]) <= near
-            pushed = constant and push > 0.25 * bounds[3, j]
-            motion[3, j] = motion[3, j] + max(dt, 0.0) if driven or pushed else 0.0
-            left = pushed and not abs(desired[j] - motion[7, j]) <= 2.0 * step
-            if motion[3, j] > longest and step < math.inf and (driven or left):
-                motion[5, j] = 1.0
-        if change != 0.0:
-            motion[5, j] = 0.0
-        if motion[5, j] != 0.0 and result != STANDS_STILL:
-            result, joint = STANDS_STILL, j
-        distrusted = distrusted or motion[6, j] != 0.0
-    return result, joint, distrusted
-
-
-@kernel
-def limit_effort(requested: Array, last: Array, limits: Array, rates: Array, dt: float, effort: Array) -> int:
-    """Write the limited effort to ``effort`` (n,); return CLAMPED and SLOWED, added, for the limits that changed it.
-
-    Parameters
-    ----------
-    requested, last
-        Requested effort, finite, and the effort of the last command, (n,), Nm or N.
-    limits, rates
-        Effort limits (n,), Nm or N, and largest rates of change (n,), Nm/s or N/s; infinite for no limit.
-    dt
-        Time (s) since the last command; infinite before the first one.
-    """
-    result = 0
-    for j in range(requested.shape[0]):
-        limit = limits[j]
-        clamped = min(max(requested[j], -limit), limit)
-        if clamped != requested[j]:
-            result |= CLAMPED
-        effort[j] = clamped
-        if rates[j] < math.inf:
-            step = rates[j] * dt
-            slow = min(max(clamped, last[j] - step), last[j] + step)
-            if slow != clamped:
-                result |= SLOWED
-            effort[j] = min(max(slow, -limit), limit)  # a lowered limit applies at once
-    return result

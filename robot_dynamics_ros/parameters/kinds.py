@@ -17,6 +17,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, TypeGuard, TypeVar
 
+import numpy as np
+
 from robot_dynamics_ros.errors import RobotDynamicsError
 
 
@@ -261,6 +263,14 @@ class Numbers(Parameter[Sequence[float]]):
             raise self.refuse(list(numbers))
         return numbers
 
+    def check_size(self, numbers: Sequence[float], names: Sequence[str]) -> None:
+        """Raise RobotDynamicsError unless ``numbers`` are empty, one for all ``names``, or one for each of them."""
+        if len(numbers) not in (0, 1, len(names)):
+            raise RobotDynamicsError(
+                f"parameter {self.name}: {len(numbers)} numbers. "
+                f"Cure: give 1 number, or {len(names)}, one for each of {', '.join(names)}"
+            )
+
     def allowed(self) -> str:
         """Describe bounds and length, and [] if the list may be empty."""
         return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
@@ -336,4 +346,6 @@ def _items(value: object) -> Sequence[object]:
     """Return the elements of a list, or a single value as a list; None (`[]` in a parameter file) is empty."""
     if value is None:
         return ()
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     return value if isinstance(value, list | tuple | array) else (value,)

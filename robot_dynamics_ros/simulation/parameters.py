@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from robot_dynamics_ros.control.laws import per_joint
+import numpy as np
+
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -205,7 +206,9 @@ def _steps(name: str, time: float, step_size: float, least: int) -> int:
 
 
 def _per_joint(values: Values, parameter: Numbers, model: RobotModel) -> Array:
-    return per_joint(f"parameter {parameter.name}", parameter.read(values), model.joint_names)
+    numbers = parameter.read(values)
+    parameter.check_size(numbers, model.joint_names)
+    return np.full(model.n, numbers)
 
 
 def _changed_model(values: Values, model: RobotModel) -> RobotModel:

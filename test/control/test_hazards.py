@@ -123,6 +123,32 @@ def test_positions_that_stand_still_are_no_feedback_until_they_change(
         session.session.clear_fault(session.now)
 
 
+def test_joints_that_freeze_in_motion_are_detected_before_the_law_accelerates_them() -> None:
+    """The driver repeats positions with velocity 0, at 0.9 rad/s."""
+    session = arm(torque_rate_limit=()).run(0.4)
+    move(session)
+    session.run(0.5)
+    q, before = session.plant.q.copy(), float(np.abs(session.plant.qd).max())
+    speed, _ = until_zero(session, 0.05, lambda _: {"q": q, "qd": np.zeros(7)})
+    assert session.causes == ["state_implausible"] and speed < 2.0 * before
+
+
+def test_a_hold_that_accelerates_a_joint_ends() -> None:
+    """Position and velocity of the first joint are mirrored about the start, so that all feedback is positive."""
+    session = arm().run(0.4)
+    start = session.plant.q[0]
+
+    def mirror(session: Session) -> dict[str, Any]:
+        state = np.array((session.plant.q, session.plant.qd))
+        state[:, 0] = 2.0 * start - state[0, 0], -state[1, 0]
+        return {"q": state[0], "qd": state[1]}
+
+    move(session)
+    speed, _ = until_zero(session, 1.5, mirror)
+    assert session.controller.mode.value != "active" and speed < 6.0
+    assert abs(session.plant.qd[0]) < 0.8 * speed, "friction slows it"
+
+
 @RATES
 def test_a_repeated_message_is_no_news(update_rate: float) -> None:
     session = arm(update_rate=update_rate).run(0.4)

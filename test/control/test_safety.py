@@ -173,6 +173,13 @@ def test_damping_is_unstable_if_a_joint_is_too_fast_in_both_directions(
     assert not check.unstable
 
 
+def test_damping_is_unstable_above_one_and_a_half_times_the_limit() -> None:
+    check = DampingCheck(np.array([2.0, np.inf]))
+    for velocity, unstable in ((3.0, False), (-3.1, True), (0.0, True)):
+        check.update(np.array([velocity, 50.0]), 0.0)
+        assert check.unstable == unstable
+
+
 def test_the_first_number_that_is_not_finite_is_named() -> None:
     names = ("a", "b", "c")
     assert not_finite(names, np.array([1.0, -2.0, 1e308])) is None

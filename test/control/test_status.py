@@ -9,6 +9,7 @@ import pytest
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode, Transition
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.status import StatusReport, in_words, plain
 from support.controlled_arm import MODEL, Q, command, move, teleporting
 
@@ -17,7 +18,8 @@ BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad
 
 def running() -> Controller:
     """Return a controller after seven cycles, at 0.6 s; joint2 reaches its effort limit 0.5 rad away."""
-    controller = make_controller(MODEL, teleporting(law="pd", kp=[1000.0], kd=[0.0]))
+    slow = ControllerSettings(safety=SafetySettings(state_timeout=math.inf))
+    controller = make_controller(MODEL, teleporting(slow, law="pd", kp=[1000.0], kd=[0.0]))
     for k in range(7):
         command(controller, 0.1 * k)
     return controller
@@ -54,6 +56,13 @@ def test_rate_and_warning_count_from_the_last_report() -> None:
     status = report.status(controller, 1.25, 0.0, None)
     assert status[:2] == (OK, "active")
     assert status.values["rate"] == 1000.0, "in no time: of a millisecond"
+
+
+def test_old_states_are_a_warning() -> None:
+    controller = make_controller(MODEL, ControllerSettings(safety=SafetySettings(state_timeout=0.5)))
+    command(controller, 0.0)
+    for age, level in ((0.24, OK), (0.26, WARN)):
+        assert StatusReport(0.0).status(controller, age, 0.0, None).level == level
 
 
 def test_status_of_a_fault_and_of_transitions() -> None:
@@ -93,7 +102,7 @@ def test_transitions_as_text(cause: Cause, after: Mode, level: int) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("words", "words"), (None, ""), (True, "true"), (np.False_, "false"), (np.int64(-7), "-7"), (0.1 + 0.2, "0.3"),
+        ("words", "words"), (True, "true"), (np.False_, "false"), (np.int64(-7), "-7"), (0.1 + 0.2, "0.3"),
         (np.float64(1 / 3), "0.333333"), (math.nan, "nan"), ([1.5, np.float64(2.0)], "1.5, 2"),
         (np.array([0.5, -1.0]), "0.5, -1"), (1234567, "1234567"),
     ],

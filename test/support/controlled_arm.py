@@ -20,7 +20,7 @@ ARM = FREE_ARM.with_joint("joint2", limit='<limit lower="-2" upper="2" effort="5
 MODEL = RobotModel.from_urdf(ARM.urdf, gravity=GRAVITY)
 Q, REST = np.array([0.3, -0.8]), np.zeros(2)
 WEIGHT = tsai.gravity(P, Q)
-TASK_SPACE = TaskSpaceSettings(components=("x", "y"))
+TASK_SPACE = TaskSpaceSettings(components="x y")
 
 
 def teleporting(settings: ControllerSettings | None = None, **changes: Any) -> ControllerSettings:

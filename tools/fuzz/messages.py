@@ -49,7 +49,7 @@ def play(model: RobotModel, data: bytes) -> int:
         law=law if law in LAWS else "computed_torque",
         observer_gain=20.0,
         safety=SafetySettings(activation_max_velocity=math.inf),
-        task_space=TaskSpaceSettings(components=("x", "y")),
+        task_space=TaskSpaceSettings(components="x y"),
     )
     driven = Driven(model, settings)
     while at + _HEAD.size <= len(data):

@@ -194,7 +194,7 @@ def compile_kernels() -> None:
     """Compile the kernels of robots and controllers, so that inputs are timed without compilation."""
     model = RobotModel.from_urdf_file(robot_urdf("planar_2r"))
     for law in LAWS:
-        settings = ControllerSettings(law=law, task_space=TaskSpaceSettings(components=("x", "y")))
+        settings = ControllerSettings(law=law, task_space=TaskSpaceSettings(components="x y"))
         warm_up_controller(model, settings)
         driven.drive(model, settings, driven.states_of(model))
 

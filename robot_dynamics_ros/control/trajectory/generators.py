@@ -9,8 +9,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.control.laws import per_joint
-from robot_dynamics_ros.control.trajectory.points import LARGEST, TrajectoryPoints, different_names
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, different_names
 from robot_dynamics_ros.errors import TrajectoryError
 from robot_dynamics_ros.kernels.types import Array
 
@@ -38,8 +37,8 @@ def point_to_point(
 
     Raises
     ------
-    RobotDynamicsError
-        For repeated or no joint names, and positions of the wrong size or not finite, naming the argument.
+    TrajectoryError
+        For repeated or no joint names, and positions of the wrong size, naming the argument.
     """
     names = different_names(joint_names)
     times = time_grid(duration, rate)
@@ -79,8 +78,8 @@ def quintic_then_sine(
 
     Raises
     ------
-    RobotDynamicsError
-        For repeated or no joint names, numbers of the wrong size or not finite, a frequency that is not positive, and
+    TrajectoryError
+        For repeated or no joint names, numbers of the wrong size, a frequency that is not positive, and
         a total time without a sine, naming the argument.
     """
     names = different_names(joint_names)
@@ -172,7 +171,7 @@ def fourier(
 
     Raises
     ------
-    RobotDynamicsError
+    TrajectoryError
         For repeated or no joint names, numbers of the wrong size, naming the argument, and for a series that does not
         start at rest.
     """
@@ -211,7 +210,11 @@ def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Ar
 
 
 def _per_joint(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
-    return per_joint(name, np.ravel(np.asarray(values)), names, least=-LARGEST, most=LARGEST)
+    """Return ``values``, one number for all of the k joints or one for each, as (k,)."""
+    array, k = np.asarray(values, dtype=np.float64), len(names)
+    if array.shape not in ((), (k,)):
+        raise TrajectoryError(f"{name} has shape {array.shape}. Cure: give one number or one for each of {k} joints")
+    return np.full(k, array)
 
 
 def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.laws import Motion, per_joint
+from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.parameters import GOAL_TIME, GOAL_TOLERANCE, PATH_TOLERANCE, STOPPED_VELOCITY_TOLERANCE
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -119,8 +119,9 @@ def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
     """
     path, goal = np.full((2, 2, len(joint_names)), np.inf)
     for tolerances, parameter in ((path, PATH_TOLERANCE), (goal, GOAL_TOLERANCE)):
-        if given := parameter.read(values):
-            tolerances[0] = per_joint(parameter.name, given, joint_names)
+        given = parameter.read(values)
+        parameter.check_size(given, joint_names)
+        tolerances[0] = given or math.inf
     goal[1] = STOPPED_VELOCITY_TOLERANCE.read(values)
     path[path == 0.0] = goal[goal == 0.0] = np.inf
     return Tolerances(joint_names, path, goal, GOAL_TIME.read(values) or math.inf)

@@ -213,10 +213,9 @@ def test_settings_change_while_it_runs(loop: Loop) -> None:
     loop.run(0.2)
     loop.controller.tune(settings({"natural_frequency": [20.0], "target_timeout": 0.5}))
     loop.cycle()
-    assert (
-        np.linalg.norm(loop.controller.law.end_effector.error[:3]) > 0.04 and loop.controller.targets().timeout == 0.5
-    )
-    for change in ({"components": ("x", "y", "z")}, {"link": "panda_link7"}):
+    assert np.linalg.norm(loop.controller.law.end_effector.error[:3]) > 0.04
+    assert loop.controller.targets().timeout == 0.5
+    for change in ({"components": "x y z"}, {"link": "panda_link7"}):
         loop.controller.tune(settings(change))
         loop.cycle()
         assert not loop.controller.law.end_effector.error.any()
@@ -256,15 +255,15 @@ BRANCHING = """<robot name="fork"><link name="base"/>
         ({"link": ""}, "left, right"),
         ({"link": "hand"}, '"hand"'),
         ({"link": "camera"}, '"camera"'),
-        ({"components": ("rz", "yaw")}, "rz yaw"),
-        ({"components": ("rz", "rz")}, "rz rz"),
-        ({"components": ()}, "components"),
+        ({"components": "rz yaw"}, "rz yaw"),
+        ({"components": "rz rz"}, "rz rz"),
+        ({"components": ""}, "components"),
         ({"natural_frequency": [1.0, 2.0]}, "natural_frequency: 2 numbers"),
-        ({"damping_ratio": [1, 1, 1, 1, 1, np.nan]}, 'damping_ratio: nan.*"rz"'),
+        ({"damping_ratio": [1, 1, 1, 1, 1, np.nan]}, "damping_ratio: nan .number 6"),
     ],
 )
 def test_bad_settings_are_refused(change: dict[str, Any], culprit: str) -> None:
     model = RobotModel.from_urdf(BRANCHING)
-    make_controller(model, settings({"link": "left", "components": ("rz",)}))
+    make_controller(model, settings({"link": "left", "components": "rz"}))
     with pytest.raises(RobotDynamicsError, match=f"task_space.*{culprit}"):
-        make_controller(model, settings({"link": "left", "components": ("rz",), **change}))
+        make_controller(model, settings({"link": "left", "components": "rz", **change}))

@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import BPoly
 
 from robot_dynamics_ros.control.trajectory.generators import fourier, fourier_wave
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.errors import TrajectoryError
 
 SINE = np.array([[0.3, -0.5, 0.2], [0.1, 0.1, -0.2]])
 COSINE = np.array([[0.4, 0.1, -0.2], [-0.6, 0.0, 0.2]])  # b1 + 2 b2 + 3 b3 = 0
@@ -61,7 +61,7 @@ def test_a_quintic_leads_to_whole_periods_of_the_series() -> None:
     ],
 )
 def test_bad_arguments_are_refused(change: dict[str, object], culprit: str) -> None:
-    with pytest.raises(RobotDynamicsError, match=culprit):
+    with pytest.raises(TrajectoryError, match=culprit):
         fourier(**{**SERIES, **change})
 
 
