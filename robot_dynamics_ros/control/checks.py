@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from robot_dynamics_ros.control.check import Check, TableRow
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.estimate import Estimate
+from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.limits import EffortLimiter
-from robot_dynamics_ros.control.motion_checks import Collision, FollowingError, MotionLimits, Saturation
+from robot_dynamics_ros.control.motion_checks import FollowingError, MotionLimits, Saturation
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.kernels.types import Array
@@ -108,19 +109,19 @@ class Checks:
     ----------
     limits
         Check of position and velocity limits.
-    collision
-        Check of the external torque.
+    external
+        External torque, and its check.
     """
 
     def __init__(self, model: RobotModel, tuning: Tuning, limiter: EffortLimiter) -> None:
         """Create the checks of the robot ``model``; ``limiter`` has the last effort."""
         names = model.joint_names
         self.limits = MotionLimits(model.limit_rows, tuning.position_margin, tuning.velocity_margin)
-        self.collision = Collision(names, tuning)
+        self.external = ExternalTorque(names, tuning)
         self._row: tuple[Check, ...] = (
             MeasuredState(),
             self.limits,
-            self.collision,
+            self.external,
             FollowingError(names),
             Saturation(names, limiter),
             Cycles(),
@@ -148,7 +149,7 @@ class Checks:
 
 def table() -> list[TableRow]:
     """Return the rows of all causes, in the order in which they decide."""
-    checks: tuple[type[Check], ...] = MeasuredState, MotionLimits, Collision, FollowingError, Saturation, Cycles
+    checks: tuple[type[Check], ...] = MeasuredState, MotionLimits, ExternalTorque, FollowingError, Saturation, Cycles
     return [_STOP, *(row for check in checks for row in check.table_rows), _NOT_FINITE]
 
 

@@ -108,7 +108,7 @@ class Controller:
         law_effort, follows = effort if self.mode is Mode.ACTIVE else None, self.tuning.law.follows
         valid = self.estimator.measure(stamp, steady, q, qd, law_effort, desired if follows else None)
         if valid and effort is not None:
-            self.checks.collision.external.observe(self.arm.model, self.estimator.estimate, effort)
+            self.checks.external.observe(self.arm.model, self.estimator.estimate, effort)
         return valid
 
     def update(self, time: float, steady: float) -> Command | None:
@@ -221,7 +221,7 @@ class Controller:
             self._hold.begin(model, estimate, instant, safety.fault, self.command.effort)
         self._hold.advance(estimate, instant.dt, _QUICK_STOP if safety.stop is None else _SLOW_STOP)
         if not estimate.valid:
-            self.checks.collision.external.reset()
+            self.checks.external.reset()
         if safety.holds:
             requested = self._hold.effort(model, estimate)
             fault = not_finite(model.joint_names, requested)

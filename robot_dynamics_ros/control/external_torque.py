@@ -12,8 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from robot_dynamics_ros.control.check import Check, TableRow
+from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.estimate import Estimate, VelocitySource
+from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.errors import RobotDynamicsError
 from robot_dynamics_ros.kernels.types import Array
 from robot_dynamics_ros.model import RobotModel
@@ -125,8 +129,8 @@ def _check_finite(model: RobotModel, torque: Array) -> None:
         )
 
 
-class ExternalTorque:
-    """External torque of the controlled arm, and the collision check.
+class ExternalTorque(Check):
+    """External torque of the controlled arm, and the check for a collision.
 
     Attributes
     ----------
@@ -135,13 +139,29 @@ class ExternalTorque:
         the first state with a known velocity.
     """
 
-    def __init__(self, gain: float, friction_smoothing_velocity: float) -> None:
-        """Create a ``MomentumObserver`` of these arguments; with a ``gain`` of 0 there is no observer.
+    table_rows = (
+        TableRow(
+            Cause.COLLISION,
+            "the observed external torque exceeds a threshold",
+            "off: `observer.gain`, `observer.collision_threshold`",
+        ),
+    )
 
-        ``friction_smoothing_velocity`` is in rad/s or m/s, ``gain`` in 1/s.
-        """
-        self._observer = MomentumObserver(gain, friction_smoothing_velocity) if gain > 0.0 else None
+    def __init__(self, joint_names: Sequence[str], tuning: Tuning) -> None:
+        """Create the check of the n joints ``joint_names``; with an ``observer_gain`` of 0 there is no observer."""
+        self._names, self.tuning = joint_names, tuning
+        self._begin()
+
+    def _begin(self) -> None:
+        gain, smoothing_velocity = _observer(self.tuning)
+        self._observer = MomentumObserver(gain, smoothing_velocity) if gain > 0.0 else None
         self.torque: Array | None = None
+
+    def tune(self, tuning: Tuning, estimate: Estimate) -> None:
+        """Apply new settings; if those of the observer change, it is reset."""
+        before, self.tuning = self.tuning, tuning
+        if _observer(before) != _observer(tuning):
+            self._begin()
 
     def observe(self, model: RobotModel, estimate: Estimate, effort: Array) -> None:
         """Update with the state of ``estimate``, reached under the commanded ``effort`` (n,), Nm or N.
@@ -159,16 +179,17 @@ class ExternalTorque:
             self._observer.reset()
             self.torque = None
 
-    def collision(self, joint_names: Sequence[str], threshold: Array) -> Fault | None:
-        """Return a fault if a joint's torque exceeds its ``threshold`` (n,), Nm or N, else None.
-
-        The magnitudes are compared. The fault has the first such joint, by its name in ``joint_names`` (n). An unknown
-        torque is no fault.
-        """
+    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+        """Return the fault of the first joint whose external torque exceeds its threshold, or None."""
         if self.torque is None:
             return None
+        threshold = self.tuning.collision_threshold
         for j in np.flatnonzero(np.abs(self.torque) > threshold).tolist():
-            name, value = joint_names[j], float(self.torque[j])
+            name, value = self._names[j], float(self.torque[j])
             text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
             return Fault(Cause.COLLISION, text + "Cure: remove the contact", name, value)
         return None
+
+
+def _observer(tuning: Tuning) -> tuple[float, float]:
+    return tuning.settings.observer_gain, tuning.settings.friction_smoothing_velocity

@@ -14,7 +14,6 @@ import numpy as np
 from robot_dynamics_ros.control.check import Check, TableRow
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.estimate import Estimate
-from robot_dynamics_ros.control.external_torque import ExternalTorque
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode
@@ -104,83 +103,27 @@ class MotionLimits(Check):
         return Fault(cause, message, name, value)
 
 
-class Collision(Check):
-    """Check of the external torque.
+class LastingExcess(Check):
+    """Base class of checks that fail if a joint is at or beyond a limit for some time."""
 
-    Attributes
-    ----------
-    external
-        External torque.
-    """
-
-    table_rows = (
-        TableRow(
-            Cause.COLLISION,
-            "the observed external torque exceeds a threshold",
-            "off: `observer.gain`, `observer.collision_threshold`",
-        ),
-    )
-
-    def __init__(self, joint_names: Sequence[str], tuning: Tuning) -> None:
-        self._names, self.tuning = joint_names, tuning
-        self.external = ExternalTorque(*_observer(tuning))
-
-    def tune(self, tuning: Tuning, estimate: Estimate) -> None:
-        """Apply new settings; if those of the observer change, it is reset."""
-        if _observer(self.tuning) != _observer(tuning):
-            self.external = ExternalTorque(*_observer(tuning))
-        self.tuning = tuning
-
-    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
-        return self.external.collision(self._names, self.tuning.collision_threshold)
-
-
-def _observer(tuning: Tuning) -> tuple[float, float]:
-    return tuning.settings.observer_gain, tuning.settings.friction_smoothing_velocity
-
-
-_LASTING_FAULTS = {
-    Cause.FOLLOWING_ERROR: "is {value:.3g} off the desired position, over following_error_limit {limit:g}. Cure: check "
-    "for a collision, or command slower motion",
-    Cause.SATURATION: "has been at its effort limit {limit:g} for over saturation_timeout {seconds:g} s. Cure: check "
-    "for a collision, check the payload, or command slower motion",
-}
-
-
-class LastingExcess:
-    """Time for which a joint exceeds a limit, for ``Cause.FOLLOWING_ERROR`` or ``Cause.SATURATION``.
-
-    Attributes
-    ----------
-    counts
-        True if a joint was at or beyond its limit in the last call of ``check``.
-    """
-
-    def __init__(self, names: Sequence[str], cause: Cause) -> None:
-        """Create the check of the joints ``names``; ``cause`` is the cause of its faults."""
-        self._names, self._cause = tuple(names), cause
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self._names = tuple(joint_names)
         self._lasts = np.zeros(len(self._names))
-        self.counts = False
+        self._counts = False
 
-    def check(self, values: Array, limits: Array, dt: float, seconds: float) -> Fault | None:
-        """Return a fault if a magnitude of ``values`` (n,) has been at its limit (n,) for over ``seconds``, else None.
+    def lasting(self, values: Array, limits: Array, dt: float, seconds: float) -> int | None:
+        """Return the first joint whose magnitude of ``values`` (n,) has reached its limit (n,) for over ``seconds``.
 
-        At the limit: equal or above, in all calls of this time. ``dt`` (s) is the time since the last call. ``values``
-        and ``limits`` have the same unit.
+        ``dt`` (s) is the time since the last call. ``values`` and ``limits`` have the same unit. None: there is none.
         """
         reached = np.abs(values) >= limits
-        self.counts = bool(reached.any())
+        self._counts = bool(reached.any())
         self._lasts = np.where(reached, self._lasts + dt, 0.0)
         long = self._lasts > seconds
-        if not long.any():
-            return None
-        j = int(np.argmax(long))
-        name, value = self._names[j], float(values[j])
-        text = _LASTING_FAULTS[self._cause].format(value=value, limit=float(limits[j]), seconds=seconds)
-        return Fault(self._cause, f'joint "{name}" {text}', name, value)
+        return int(np.argmax(long)) if long.any() else None
 
 
-class FollowingError(Check):
+class FollowingError(LastingExcess):
     """Check of the position error of a law that follows the desired motion."""
 
     table_rows = (
@@ -191,20 +134,24 @@ class FollowingError(Check):
         ),
     )
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        self._excess = LastingExcess(joint_names, Cause.FOLLOWING_ERROR)
-
     def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
         tuning, safety = self.tuning, self.tuning.settings.safety
         if len(safety.following_error_limit) == 0 or not tuning.law.follows or not _law_ran(command, instant):
             return None
         assert command is not None
-        error = command.desired.q - estimate.state[0]
-        return self._excess.check(error, tuning.following_error, instant.dt, safety.following_error_time)
+        error, limits = command.desired.q - estimate.state[0], tuning.following_error
+        j = self.lasting(error, limits, instant.dt, safety.following_error_time)
+        if j is None:
+            return None
+        text = (
+            f'joint "{self._names[j]}" is {error[j]:.3g} off the desired position, over following_error_limit '
+            f"{limits[j]:g}. Cure: check for a collision, or command slower motion"
+        )
+        return Fault(Cause.FOLLOWING_ERROR, text, self._names[j], float(error[j]))
 
 
-class Saturation(Check):
-    """Check of the time at an effort limit."""
+class Saturation(LastingExcess):
+    """Check of the time at an effort limit; ``limiter`` has the last effort."""
 
     table_rows = (
         TableRow(
@@ -213,13 +160,22 @@ class Saturation(Check):
     )
 
     def __init__(self, joint_names: Sequence[str], limiter: EffortLimiter) -> None:
-        self._excess, self._limiter = LastingExcess(joint_names, Cause.SATURATION), limiter
+        super().__init__(joint_names)
+        self._limiter = limiter
 
     def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
-        limiter, excess = self._limiter, self._excess
-        if limiter.effort is None or not (limiter.clamped or excess.counts) or not _law_ran(command, instant):
+        limits, effort = self._limiter.limits, self._limiter.effort
+        if effort is None or not (self._limiter.clamped or self._counts) or not _law_ran(command, instant):
             return None
-        return excess.check(limiter.effort, limiter.limits, instant.dt, self.tuning.settings.safety.saturation_timeout)
+        seconds = self.tuning.settings.safety.saturation_timeout
+        j = self.lasting(effort, limits, instant.dt, seconds)
+        if j is None:
+            return None
+        text = (
+            f'joint "{self._names[j]}" has been at its effort limit {limits[j]:g} for over saturation_timeout '
+            f"{seconds:g} s. Cure: check for a collision, check the payload, or command slower motion"
+        )
+        return Fault(Cause.SATURATION, text, self._names[j], float(effort[j]))
 
 
 def _law_ran(command: Command | None, instant: Instant) -> bool:

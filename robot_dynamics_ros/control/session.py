@@ -226,7 +226,7 @@ class ControllerSession:
         if command is None:
             self._notes += self.waiting()
         else:
-            external_torque = controller.checks.collision.external.torque
+            external_torque = controller.checks.external.torque
             output = self._answer = Output(command, answered, self._answer.number + 1)
             if external_torque is not None:
                 output = output._replace(external_torque=external_torque)

@@ -595,22 +595,22 @@ def test_the_observer_needs_commands_and_good_states_and_survives_other_settings
     controller = make_controller(MODEL, teleporting(observer_gain=20.0))
     for time in (0.0, 0.05):
         controller.measure(time, time, Q, REST)
-    assert controller.checks.collision.external.torque is None, "nothing is commanded yet"
+    assert controller.checks.external.torque is None, "nothing is commanded yet"
     controller.update(0.05, 0.05)
     for time in (0.1, 0.2):
         command(controller, time, Q + 0.1)
-    observed = controller.checks.collision.external.torque
+    observed = controller.checks.external.torque
     assert np.abs(observed).min() > 0.1, "the law pulls, and the arm does not move"
     controller.tune(teleporting(observer_gain=20.0, ramp_time=1.0))
-    assert controller.checks.collision.external.torque is observed
+    assert controller.checks.external.torque is observed
     assert command(controller, 0.3, [0.3, 2.1]).mode is Mode.HOLD
-    assert controller.checks.collision.external.torque is not None
+    assert controller.checks.external.torque is not None
     for time in (0.35, 0.4):
         command(controller, time, NAN)
-    assert controller.checks.collision.external.torque is None
+    assert controller.checks.external.torque is None
     for time in (0.45, 0.5):
         command(controller, time)
-    assert controller.checks.collision.external.torque is not None
+    assert controller.checks.external.torque is not None
     controller.tune(teleporting(ramp_time=1.0))
     command(controller, 0.6)
-    assert controller.checks.collision.external.torque is None
+    assert controller.checks.external.torque is None
