@@ -117,10 +117,10 @@ setup(
     },
     entry_points={
         "console_scripts": [
-            f"computed_torque_node = {PACKAGE}.executables:computed_torque_node",
-            f"simulation_node = {PACKAGE}.executables:simulation_node",
-            f"trajectory_node = {PACKAGE}.executables:trajectory_node",
-            f"robot_dynamics = {PACKAGE}.executables:robot_dynamics",
+            f"computed_torque_node = {PACKAGE}.cli.executables:computed_torque_node",
+            f"simulation_node = {PACKAGE}.cli.executables:simulation_node",
+            f"trajectory_node = {PACKAGE}.cli.executables:trajectory_node",
+            f"robot_dynamics = {PACKAGE}.cli.executables:robot_dynamics",
         ],
     },
 )

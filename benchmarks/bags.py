@@ -22,14 +22,14 @@ from benchmarks.machine import machine
 from benchmarks.robots import Floats
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.bags.comparison import compare_bags
-from robot_dynamics_ros.bags.storage import JOINT_STATE
+from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.settings import ControllerSettings, read_settings
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.offline.replay import replay
-from robot_dynamics_ros.parameters.file import read_parameter_file
+from robot_dynamics_ros.recordings.bags import BagWriter
+from robot_dynamics_ros.recordings.bags.comparison import compare_bags
+from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.runs.replay import replay
 
 COMMAND = "python -m benchmarks.bags"
 PART = "make bench-bags"

@@ -19,14 +19,14 @@ from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.kernels.layout import FIRST_MOMENT, INERTIA, MASS, ROTOR_INERTIA
-from robot_dynamics_ros.model.model_data import views
-from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.dynamics.kernels.layout import FIRST_MOMENT, INERTIA, MASS, ROTOR_INERTIA
+from robot_dynamics_ros.dynamics.model.model_data import views
 from robot_dynamics_ros.simulation import Plant
 
 Floats = NDArray[np.float64]

@@ -11,11 +11,11 @@ import numpy as np
 
 from benchmarks.counting import Counted
 from benchmarks.operation_counts import Count, Polynomial
-from robot_dynamics_ros.formulations.generalized_dalembert import joint_terms
-from robot_dynamics_ros.formulations.lagrange import generalized_forces, joint_coefficients
-from robot_dynamics_ros.formulations.newton_euler import newton_euler_base, newton_euler_links
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.link_tree import Link, LinkTree
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
+from robot_dynamics_ros.textbooks.generalized_dalembert import joint_terms
+from robot_dynamics_ros.textbooks.lagrange import generalized_forces, joint_coefficients
+from robot_dynamics_ros.textbooks.newton_euler import newton_euler_base, newton_euler_links
 
 SIZES = tuple(range(1, 9))
 FITTED = SIZES[3:]  # sizes of the fit of the growth

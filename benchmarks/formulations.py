@@ -92,7 +92,7 @@ def count_report(counts: dict[str, list[Count]]) -> str:
     """Return the counts as Markdown."""
     return f"""\
 Command: `{COMMAND}`. The counts are the operations of one inverse dynamics of a serial chain of
-n revolute joints with arbitrary placements and inertias, as implemented in `robot_dynamics_ros/formulations/`. They
+n revolute joints with arbitrary placements and inertias, as implemented in `robot_dynamics_ros/textbooks/`. They
 include the link placements and multiplications by zero. "Printed" is Milicevic's Table 3. From two joints on:
 
 {polynomial_table(counts)}

@@ -19,8 +19,9 @@ import numpy as np
 from benchmarks.counting import Counted
 from benchmarks.document import markdown_table, replace_part
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.codegen.expressions import Trace
-from robot_dynamics_ros.codegen.tracing import (
+from robot_dynamics_ros.base.resources import find_resource
+from robot_dynamics_ros.dynamics.codegen.expressions import Trace
+from robot_dynamics_ros.dynamics.codegen.tracing import (
     FORWARD_DYNAMICS,
     GRAVITY_TORQUE,
     INVERSE_DYNAMICS,
@@ -29,9 +30,8 @@ from robot_dynamics_ros.codegen.tracing import (
     run,
     trace_algorithm,
 )
-from robot_dynamics_ros.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, ModelArrays
-from robot_dynamics_ros.model.model_data import views
-from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.dynamics.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, ModelArrays
+from robot_dynamics_ros.dynamics.model.model_data import views
 
 COMMAND = "python -m benchmarks.operation_counts"
 ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)

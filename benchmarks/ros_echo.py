@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_dynamics_ros.nodes.node_program import NodeProgram, run
+from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
 JOINTS = 7
 

@@ -34,13 +34,13 @@ from benchmarks.ros_processes import AnsweringNode, busy_seconds
 from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, missed
 from benchmarks.timing import available_cores
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.nodes.conversions import nanoseconds, stamp, trajectory_message
-from robot_dynamics_ros.nodes.node_program import make_executor
-from robot_dynamics_ros.resources import robot_urdf
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.ros.nodes.node_program import make_executor
 
 COMMAND = "python -m benchmarks.ros_loop"
 PART = "make bench-ros"
@@ -92,7 +92,7 @@ class Loop:
             "state_timeout": 1.0,  # between its turns it receives ten states per second
         }
         nodes: Mapping[str, tuple[str, Mapping[str, object]]] = {
-            CONTROLLER: ("robot_dynamics_ros.nodes.computed_torque_node", controller),
+            CONTROLLER: ("robot_dynamics_ros.ros.nodes.computed_torque_node", controller),
             ECHO: ("benchmarks.ros_echo", {"efforts_only": False}),
             LEAN: ("benchmarks.ros_echo", {"efforts_only": True}),
         }

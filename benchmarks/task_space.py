@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.resources import find_resource, robot_urdf
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.poses import TaskMotion
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.resources import find_resource, robot_urdf
 from robot_dynamics_ros.simulation import Plant
 
 Floats = NDArray[np.float64]

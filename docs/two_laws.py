@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.analysis.view.motion import read_motion
+from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_urdf
 from robot_dynamics_ros.cli.main import main as robot_dynamics
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
-from robot_dynamics_ros.view.motion import read_motion
 
 OUTPUT = Path(__file__).resolve().parent / "images" / "two_laws.webp"
 ROBOT = "panda"

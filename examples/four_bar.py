@@ -16,14 +16,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations.constraints import (
-    close_loops,
-    constrained_inverse_dynamics,
-    driven_motion,
-    loop_constraints,
-    loop_forces,
-    loops_of,
-)
+from robot_dynamics_ros.dynamics.model.loops import close_loops, loop_constraints, loop_forces
+from robot_dynamics_ros.textbooks.constraints import constrained_inverse_dynamics, driven_motion, loops_of
 
 Array = NDArray[np.float64]
 

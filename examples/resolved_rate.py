@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations.cartesian_dynamics import resolved_rate_motion, smallest_singular_value
-from robot_dynamics_ros.formulations.propagation import joint_torques
+from robot_dynamics_ros.textbooks.cartesian_dynamics import resolved_rate_motion, smallest_singular_value
+from robot_dynamics_ros.textbooks.propagation import joint_torques
 
 Array = NDArray[np.float64]
 

@@ -13,9 +13,9 @@ from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.actions import (
+from robot_dynamics_ros.ros.launching.actions import (
     ROBOT,
     TOPIC_NAMES,
     TOPICS,

@@ -24,12 +24,13 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
 from launch_ros.event_handlers import OnStateTransition
 
-from robot_dynamics_ros.bags import BagReader
-from robot_dynamics_ros.bags.joint_series import read_configuration
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.parameters.kinds import POSITIVE
 from robot_dynamics_ros.cli.processes import node_command
 from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching.actions import (
+from robot_dynamics_ros.recordings.bags import BagReader
+from robot_dynamics_ros.recordings.bags.joint_series import read_configuration
+from robot_dynamics_ros.ros.launching.actions import (
     ROBOT,
     VIEWING,
     absolute,
@@ -44,7 +45,6 @@ from robot_dynamics_ros.launching.actions import (
     value_of,
     view,
 )
-from robot_dynamics_ros.parameters.kinds import POSITIVE
 
 CONTROLLER = "computed_torque_node"
 LAST_ANSWERS = 1.0  # seconds

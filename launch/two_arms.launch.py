@@ -13,8 +13,9 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dynamics_ros.launching import find_robot
-from robot_dynamics_ros.launching.actions import (
+from robot_dynamics_ros.base.resources import find_resource, robot_names
+from robot_dynamics_ros.ros.launching import find_robot
+from robot_dynamics_ros.ros.launching.actions import (
     bag_folder,
     flag,
     is_installed,
@@ -25,7 +26,6 @@ from robot_dynamics_ros.launching.actions import (
     shared,
     value_of,
 )
-from robot_dynamics_ros.resources import find_resource, robot_names
 
 #: Namespace of each arm, and the sign of its position along the y axis of the world.
 ARMS = {"left": 1.0, "right": -1.0}

@@ -5,10 +5,16 @@ Importing this package imports no ROS.
 
 from typing import TYPE_CHECKING, Any
 
-from robot_dynamics_ros.errors import BagError, RobotDynamicsError, RobotModelError, RobotModelWarning, TrajectoryError
+from robot_dynamics_ros.base.errors import (
+    BagError,
+    RobotDynamicsError,
+    RobotModelError,
+    RobotModelWarning,
+    TrajectoryError,
+)
 
 if TYPE_CHECKING:
-    from robot_dynamics_ros.model import RobotModel
+    from robot_dynamics_ros.dynamics.model import RobotModel
     from robot_dynamics_ros.simulation import simulate
 
     __version__: str
@@ -28,7 +34,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import RobotModel or simulate, or read the version, at first access (PEP 562): numba loads slowly."""
     if name == "RobotModel":
-        from robot_dynamics_ros.model import RobotModel
+        from robot_dynamics_ros.dynamics.model import RobotModel
 
         return RobotModel
     if name == "simulate":
@@ -36,7 +42,7 @@ def __getattr__(name: str) -> Any:
 
         return simulate
     if name == "__version__":
-        from robot_dynamics_ros.resources import package_version
+        from robot_dynamics_ros.base.resources import package_version
 
         return package_version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["BROWSER"] = "true"  # the program: no test opens a page on the screen
 
 from robot_dynamics_ros.cli.processes import private_graph
-from robot_dynamics_ros.kernels.compilation import COMPILED
+from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

@@ -25,8 +25,14 @@ from benchmarks.operation_counts import (
 from benchmarks.robots import random_states
 from benchmarks.tables import CUSTOMISED, MUJOCO, PINOCCHIO
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.codegen.tracing import GRAVITY_TORQUE, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm, interpreted
-from robot_dynamics_ros.kernels.placement import cross, rotate, rotate_back
+from robot_dynamics_ros.dynamics.codegen.tracing import (
+    GRAVITY_TORQUE,
+    INVERSE_DYNAMICS,
+    MASS_MATRIX,
+    Algorithm,
+    interpreted,
+)
+from robot_dynamics_ros.dynamics.kernels.placement import cross, rotate, rotate_back
 from support import arms
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.errors import RobotDynamicsError
 from support.independent_plant import SECOND, START, Session, joint_state
 
 _SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros.launching import find_robot
-from robot_dynamics_ros.launching.actions import package_prefix, program
-from robot_dynamics_ros.resources import robot_urdf
+from robot_dynamics_ros.base.resources import robot_urdf
+from robot_dynamics_ros.ros.launching import find_robot
+from robot_dynamics_ros.ros.launching.actions import package_prefix, program
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_packages_and_programs_are_those_of_the_first_prefix(
     assert program("simulation_node") == {"package": "robot_dynamics_ros", "executable": "simulation_node"}
     module = program("player_node")
     assert module["executable"] == sys.executable
-    assert module["arguments"] == ["-m", "robot_dynamics_ros.executables", "player_node"]
+    assert module["arguments"] == ["-m", "robot_dynamics_ros.cli.executables", "player_node"]
     monkeypatch.delenv("AMENT_PREFIX_PATH")
     assert package_prefix("robot_dynamics_ros") is None
 

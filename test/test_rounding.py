@@ -8,7 +8,7 @@ import pytest
 
 from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModelError
-from robot_dynamics_ros.kernels.compilation import COMPILED
+from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED
 from tools.numerics import oracle as oracle
 from tools.numerics.__main__ import singular_table
 from tools.numerics.arms import ARMS, MOTIONS, load, same_axis
@@ -16,7 +16,7 @@ from tools.numerics.bits import CONDITIONS, Condition, difference, from_process,
 from tools.numerics.errors import EPS, QUANTITIES, Measured, measure, motions
 from tools.numerics.oracle import MP
 
-pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.RobotModelWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.RobotModelWarning")
 
 BOUND = 8.0
 """Bound of docs/numerics.md, in eps times the size of the terms; about 4.5 is measured."""

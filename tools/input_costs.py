@@ -15,13 +15,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.bags import BagReader
-from robot_dynamics_ros.bags.storage import LARGEST, zstd
+from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.messages.joint_trajectory import read_trajectory
-from robot_dynamics_ros.resources import robot_urdf
+from robot_dynamics_ros.recordings.bags import BagReader
+from robot_dynamics_ros.recordings.bags.storage import LARGEST, zstd
+from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
 from support.crafted_bags import chunk, many_names, mcap, mcap_messages
 
 _LINK = (

@@ -1,7 +1,7 @@
 """Commands of the controller in the replay of five small recordings, as references for later versions.
 
 ``python -m tools.replay_references`` compares, and with ``--rewrite`` stores those of the present controller, for the
-recordings that are named, or all. ``test/offline/test_replay_references.py`` compares, too.
+recordings that are named, or all. ``test/runs/test_replay_references.py`` compares, too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
-from robot_dynamics_ros.offline.replay import replay
+from robot_dynamics_ros.runs.replay import replay
 from support.independent_plant import STORE, load
 
 Floats = NDArray[np.float64]
 
-FOLDER = Path(__file__).resolve().parents[1] / "test" / "offline" / "references"
+FOLDER = Path(__file__).resolve().parents[1] / "test" / "runs" / "references"
 EVERY = 20  # every n-th row of efforts is stored as numbers
 TOLERANCE = 1e-9  # Nm, tolerance for the rounding of other processors and compilers
 _AUTO = {"fault_reset": "auto"}

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.document import around_part, markdown_table, replace_part
+from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
-from robot_dynamics_ros.resources import find_resource
 from support.independent_plant import START, Session
 
 Floats = NDArray[np.float64]

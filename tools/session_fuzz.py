@@ -26,10 +26,10 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from robot_dynamics_ros.errors import RobotDynamicsError
 from support.independent_plant import Given, Session, joint_state
 
 RUNS = 10_000

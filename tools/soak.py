@@ -27,8 +27,8 @@ from tqdm import tqdm
 from benchmarks.document import around_part, markdown_table, replace_part
 from benchmarks.machine import machine
 from benchmarks.robots import Floats
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.joint_state import stamp_of
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.recordings.messages.joint_state import stamp_of
 from tools.chaos.rig import CONTROLLER, PLANT, Rig
 
 COMMAND = "python -m tools.soak"

@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.bags import read_configuration
-from robot_dynamics_ros.bags.comparison import Comparison, compare_bags, write_junit
+from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_joint_states,
@@ -33,9 +32,10 @@ from robot_dynamics_ros.cli.robot_source import (
     named_robot,
     recorded_joints,
 )
-from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.launching import SUFFIX
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.bags import read_configuration
+from robot_dynamics_ros.recordings.bags.comparison import Comparison, compare_bags, write_junit
+from robot_dynamics_ros.ros.launching import SUFFIX
 
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
@@ -178,7 +178,7 @@ def run_report(arguments: argparse.Namespace) -> None:
 
     Raises RobotDynamicsError for a bag or a robot that cannot be read.
     """
-    from robot_dynamics_ros.report import read_recording, write_report  # slow to load: not for record and play
+    from robot_dynamics_ros.analysis.report import read_recording, write_report  # slow to load: not for record and play
 
     check_output(arguments, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic, report=True)
@@ -228,10 +228,10 @@ def run_view(arguments: argparse.Namespace) -> None:
     bags differ, or the address is not available; with --live also if ROS 2 is not installed.
     """
     # Slow to load: not for record and play.
-    from robot_dynamics_ros.view.bags import bag_labels, bag_view
-    from robot_dynamics_ros.view.geometry import require_viewer
-    from robot_dynamics_ros.view.motion import read_motion
-    from robot_dynamics_ros.view.viewer import pose_view
+    from robot_dynamics_ros.analysis.view.bags import bag_labels, bag_view
+    from robot_dynamics_ros.analysis.view.geometry import require_viewer
+    from robot_dynamics_ros.analysis.view.motion import read_motion
+    from robot_dynamics_ros.analysis.view.viewer import pose_view
 
     require_viewer()
     if arguments.live:

@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.bags import JointSeries, read_joint_states
-from robot_dynamics_ros.bags.reader import BagReader
-from robot_dynamics_ros.bags.storage import JOINT_STATE
+from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
+from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
 
 TRACKING_LAWS = sorted(name for name, law in LAWS.items() if law.follows)
 """Names of the control laws that follow a joint trajectory."""

@@ -10,15 +10,15 @@ import math
 import os
 from pathlib import Path
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.resources import robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_no_browser
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.live import track_live
 from robot_dynamics_ros.cli.processes import require_ros
 from robot_dynamics_ros.cli.simulate import PICTURE, bags_in, check_folder, compare_laws, print_comparison
 from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.launching import SUFFIX
-from robot_dynamics_ros.resources import robot_names
+from robot_dynamics_ros.ros.launching import SUFFIX
 
 _DEFAULT_LAWS = ("pd", "pd_gravity", "computed_torque")
 _OUTPUT = Path("demo_output")
@@ -80,7 +80,7 @@ def run_demo(arguments: argparse.Namespace) -> None:
     if arguments.live:
         require_ros()
     if arguments.view:
-        from robot_dynamics_ros.view.geometry import require_viewer  # here, since only --view needs the view
+        from robot_dynamics_ros.analysis.view.geometry import require_viewer  # here, since only --view needs the view
 
         require_viewer()
     laws = list(dict.fromkeys(arguments.law))
@@ -98,7 +98,7 @@ def run_demo(arguments: argparse.Namespace) -> None:
     else:
         compare_laws(experiment, bags, folder / PICTURE)
     if arguments.view:
-        from robot_dynamics_ros.view.bags import show_bags
+        from robot_dynamics_ros.analysis.view.bags import show_bags
 
         shown = dict.fromkeys((laws[0], laws[-1]))
         recordings = [(law, bags[law]) for law in shown]

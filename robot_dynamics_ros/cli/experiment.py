@@ -17,7 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.background import run_in_background
+from robot_dynamics_ros.base.background import run_in_background
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.base.parameters.file import read_parameter_file
+from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
+from robot_dynamics_ros.base.resources import find_resource, robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model, overridden
 from robot_dynamics_ros.cli.robot_source import RobotSource, dynamics_file, named_robot
@@ -28,16 +32,12 @@ from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.warm_up import warm_up_controller
-from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.kernels.compilation import announcement, compilations_reported
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.motion import default_motion, default_start, scaled_to_limits
-from robot_dynamics_ros.offline.recorder import COMMANDS, Replay
-from robot_dynamics_ros.offline.simulation import simulate_to_bag
-from robot_dynamics_ros.parameters.file import read_parameter_file
-from robot_dynamics_ros.parameters.kinds import Parameter, Values
-from robot_dynamics_ros.resources import find_resource, robot_names
+from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.runs.motion import default_motion, default_start, scaled_to_limits
+from robot_dynamics_ros.runs.recorder import COMMANDS, Replay
+from robot_dynamics_ros.runs.simulation import simulate_to_bag
 from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings

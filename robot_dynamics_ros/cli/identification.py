@@ -17,7 +17,29 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.bags import JointSeries
+from robot_dynamics_ros.analysis.identification.estimate import (
+    FRICTION_KINDS,
+    Identification,
+    dynamics_document,
+    identify,
+    write_dynamics_file,
+)
+from robot_dynamics_ros.analysis.identification.excitation import Excitation, ExcitationLimits, find_excitation
+from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
+from robot_dynamics_ros.analysis.identification.hints import hints
+from robot_dynamics_ros.analysis.identification.least_squares import torque_is_determined
+from robot_dynamics_ros.analysis.identification.motion import (
+    ROUNDING,
+    RecordedMotion,
+    Smoothing,
+    TorqueAnalysis,
+    analyse_torque,
+    recorded_motion,
+    root_mean_square,
+)
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.plain_yaml import load_yaml
+from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.cli.command_line import (
     add_cutoff,
     add_effort,
@@ -31,30 +53,8 @@ from robot_dynamics_ros.cli.command_line import (
     wrapped,
 )
 from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.identification.estimate import (
-    FRICTION_KINDS,
-    Identification,
-    dynamics_document,
-    identify,
-    write_dynamics_file,
-)
-from robot_dynamics_ros.identification.excitation import Excitation, ExcitationLimits, find_excitation
-from robot_dynamics_ros.identification.friction import COEFFICIENTS
-from robot_dynamics_ros.identification.hints import hints
-from robot_dynamics_ros.identification.least_squares import torque_is_determined
-from robot_dynamics_ros.identification.motion import (
-    ROUNDING,
-    RecordedMotion,
-    Smoothing,
-    TorqueAnalysis,
-    analyse_torque,
-    recorded_motion,
-    root_mean_square,
-)
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.plain_yaml import load_yaml
-from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.bags import JointSeries
 
 _SAMPLES = 1000  # of an exciting trajectory, for the table
 _POINTS = 40.0  # of an exciting trajectory in each period of the highest harmonic

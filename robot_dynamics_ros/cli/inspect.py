@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.cli.command_line import pair, table, wrapped
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, named_robot, same_robot
-from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.formulations.closed_form import MOST_JOINTS, closed_form
-from robot_dynamics_ros.formulations.properties import minimal_parameters
-from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.dynamics_file import DynamicsFile, read_dynamics_file
-from robot_dynamics_ros.model.inertia_errors import implausible_links
-from robot_dynamics_ros.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.model.urdf import Description, parse_urdf
+from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.dynamics.model.inertia_errors import implausible_links
+from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.dynamics.model.minimal_parameters import minimal_parameters
+from robot_dynamics_ros.dynamics.model.urdf import Description, parse_urdf
+from robot_dynamics_ros.textbooks.closed_form import MOST_JOINTS, closed_form
 
 Facts = dict[str, Any]
 

@@ -17,18 +17,18 @@ from typing import Any
 import yaml
 from tqdm import tqdm
 
-from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.bags.storage import LATCHED, TEXT, text_message
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.cli.experiment import Experiment
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.cli.simulate import make_folder
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.offline.recorder import COMMANDS, DIAGNOSTICS
-from robot_dynamics_ros.offline.simulation import DESCRIPTION, EFFORTS, STATES, TRAJECTORY
-from robot_dynamics_ros.progress import BAR
+from robot_dynamics_ros.recordings.bags import BagWriter
+from robot_dynamics_ros.recordings.bags.storage import LATCHED, TEXT, text_message
+from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
+from robot_dynamics_ros.runs.simulation import DESCRIPTION, EFFORTS, STATES, TRAJECTORY
 
 _TIMEOUT = 300.0  # s to start, and to end after the motion; a busy machine needs a minute or more
 _START_DELAY = 2.0  # s, in which the trajectory reaches the controller on a busy machine, too

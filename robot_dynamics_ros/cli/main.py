@@ -14,8 +14,8 @@ from importlib import import_module
 from typing import Any, NoReturn, TextIO, cast
 
 from robot_dynamics_ros import __version__
-from robot_dynamics_ros.background import exit_process, wait_explained
-from robot_dynamics_ros.errors import RobotDynamicsError, did_you_mean, printable
+from robot_dynamics_ros.base.background import exit_process, wait_explained
+from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean, printable
 
 GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     "robots and simulation": {

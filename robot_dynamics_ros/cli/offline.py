@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from robot_dynamics_ros.bags import read_configuration
-from robot_dynamics_ros.bags.reader import BagReader
+from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
+from robot_dynamics_ros.base.parameters.file import read_parameter_file
+from robot_dynamics_ros.base.parameters.kinds import Values
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_output,
@@ -27,13 +28,12 @@ from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, dynamics
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
-from robot_dynamics_ros.messages.inputs import INPUTS
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.recorder import Replay
-from robot_dynamics_ros.offline.replay import command_topic, replay
-from robot_dynamics_ros.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
-from robot_dynamics_ros.parameters.file import read_parameter_file
-from robot_dynamics_ros.parameters.kinds import Values
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.bags import read_configuration
+from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.messages.inputs import INPUTS
+from robot_dynamics_ros.runs.recorder import Replay
+from robot_dynamics_ros.runs.replay import command_topic, replay
 
 _TOPICS = (*INPUTS, "command_states")
 

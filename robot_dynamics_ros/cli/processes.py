@@ -20,8 +20,8 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import NoReturn
 
-from robot_dynamics_ros.background import SUCCESS
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.base.background import SUCCESS
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 
 _RESEND_PERIOD = 1.0  # s; a background job of a shell ignores SIGINT until the node has installed its handler
 _STOP_TIMEOUT = 10.0  # s
@@ -45,7 +45,7 @@ def node_command(node: str, parameters: Mapping[str, object], *ros_arguments: st
     such as "-r", "a:=b".
     """
     assignments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={json.dumps(value)}")]
-    module = "robot_dynamics_ros.executables"
+    module = "robot_dynamics_ros.cli.executables"
     return [sys.executable, "-m", module, node, "--ros-args", *assignments, *ros_arguments]
 
 

@@ -20,21 +20,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.bags import read_configuration, read_description, read_joint_names
-from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
-from robot_dynamics_ros.control.parameters import GRAVITY
-from robot_dynamics_ros.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
-from robot_dynamics_ros.launching import SUFFIX, expand_xacro
-from robot_dynamics_ros.messages.joint_state import renaming
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.dynamics_file import DynamicsFile, parse_dynamics_file
-from robot_dynamics_ros.resources import (
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
+from robot_dynamics_ros.base.resources import (
     named_dynamics_file,
     robot_dynamics_file,
     robot_names,
     robot_urdf,
     share_directory,
 )
+from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
+from robot_dynamics_ros.control.parameters import GRAVITY
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file
+from robot_dynamics_ros.recordings.bags import read_configuration, read_description, read_joint_names
+from robot_dynamics_ros.recordings.messages.joint_state import renaming
+from robot_dynamics_ros.ros.launching import SUFFIX, expand_xacro
 
 _ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of robot_descriptions"
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text

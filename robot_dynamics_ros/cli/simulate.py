@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag, wrapped
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.offline import summary
@@ -28,8 +29,7 @@ from robot_dynamics_ros.cli.tracking import (
 )
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.offline.recorder import Replay
+from robot_dynamics_ros.runs.recorder import Replay
 
 PICTURE = "tracking.png"
 

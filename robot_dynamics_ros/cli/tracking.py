@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics_ros.bags import read_joint_states
-from robot_dynamics_ros.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.offline.recorder import COMMANDS
-from robot_dynamics_ros.offline.simulation import STATES
+from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.bags import read_joint_states
+from robot_dynamics_ros.runs.recorder import COMMANDS
+from robot_dynamics_ros.runs.simulation import STATES
 
 _COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#2e4057")
 

@@ -10,14 +10,14 @@ import time
 
 import numpy as np
 
-from robot_dynamics_ros.background import run_in_background
+from robot_dynamics_ros.base.background import run_in_background
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.robot_source import add_named_robot, named_robot
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.warm_up import warm_up_controller
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.constraints import close_loops
-from robot_dynamics_ros.kernels import compilation
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels import compilation
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.loops import close_loops
 from robot_dynamics_ros.simulation import Plant
 
 

@@ -1,4 +1,8 @@
-"""Controller without ROS: control laws, trajectories, limits, external torque observer and safety."""
+"""Controller without ROS: control laws, trajectories, estimate of the state, checks, safety and limits.
+
+Imports ``dynamics`` and ``base``, and reads no clock. Start with ``controller``: its method ``_cycle`` goes from the
+measured state to the command (docs/control_core.md).
+"""
 
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS

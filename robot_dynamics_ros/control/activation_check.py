@@ -23,9 +23,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 TOLERANCE = 0.12
 """Typical relative error of the gravity model."""

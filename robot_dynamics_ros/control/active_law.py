@@ -15,8 +15,8 @@ from robot_dynamics_ros.control.limits import Brake, ErrorIntegral
 from robot_dynamics_ros.control.task_space import TaskTorque, task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.tuning import Tuning
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 _SAG_VELOCITY = 0.05  # rad/s or m/s
 

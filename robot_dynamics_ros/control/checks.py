@@ -14,8 +14,8 @@ from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.motion_checks import FollowingError, MotionLimits, Saturation
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.tuning import Tuning
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 _STOP = TableRow(
     Cause.EMERGENCY_STOP,

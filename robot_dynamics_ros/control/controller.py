@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks import Checks, not_finite
@@ -22,9 +23,8 @@ from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.tuning import Tuning
-from robot_dynamics_ros.errors import RobotDynamicsError, TrajectoryError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 CHANGE_TIME = 0.2
 """Duration (s) of the transition to another law, payload or gain, and to the law after a fault."""

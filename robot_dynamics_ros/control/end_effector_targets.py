@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.poses import TaskMotion, pose_of, rotation_matrix
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
 class EndEffectorTarget(NamedTuple):

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from robot_dynamics_ros.control.safety import Fault
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
 class VelocitySource(Enum):

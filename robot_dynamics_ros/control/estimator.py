@@ -18,7 +18,7 @@ from robot_dynamics_ros.control.estimate import Estimate, Trust, VelocitySource
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
-from robot_dynamics_ros.kernels.control_cycle import (
+from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     CONTRADICTS,
     IMPLAUSIBLE,
     IMPLIED,
@@ -28,7 +28,7 @@ from robot_dynamics_ros.kernels.control_cycle import (
     UNCHANGED,
     check_state,
 )
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _DRIFT = 1e-3  # of clocks, relative
 _SLOWEST = 2e-3  # s of a stamp per s of steady time

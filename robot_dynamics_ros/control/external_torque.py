@@ -12,15 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.check import Check, TableRow
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.estimate import Estimate, VelocitySource
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.tuning import Tuning
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 
 class MomentumObserver:

@@ -8,13 +8,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.activation_check import check_activation, holding_effort
 from robot_dynamics_ros.control.controlled_arm import check_holds
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import WARN, Note, Sample
 from robot_dynamics_ros.control.settings import SafetySettings
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _KEPT = 50
 _AT_REST = 0.01  # rad/s or m/s

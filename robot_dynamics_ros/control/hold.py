@@ -17,9 +17,9 @@ from robot_dynamics_ros.control.estimate import Estimate
 from robot_dynamics_ros.control.limits import stopping_deceleration
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.joint_limits import LimitRows
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
 _RUNAWAY = 1.5  # times the speed limit

@@ -12,7 +12,7 @@ from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.safety import Mode, Transition
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _OVERTAKEN = 100_000_000  # ns, largest decrease of stamps that is no jump of the clock
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.kernels.control_cycle import CLAMPED, SLOWED, limit_effort
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
+from robot_dynamics_ros.dynamics.kernels.control_cycle import CLAMPED, SLOWED, limit_effort
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
 
 _BRAKING_PASSES = 10  # bounds the time of a cycle
 _SHORTEST_STOP = 0.02  # s

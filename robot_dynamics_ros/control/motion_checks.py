@@ -18,9 +18,9 @@ from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode
 from robot_dynamics_ros.control.tuning import Tuning
-from robot_dynamics_ros.kernels.control_cycle import all_within
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.joint_limits import LOWER, UPPER, VELOCITY, LimitRows
+from robot_dynamics_ros.dynamics.kernels.control_cycle import all_within
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCITY, LimitRows
 
 
 class MotionLimits(Check):

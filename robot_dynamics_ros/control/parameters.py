@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from robot_dynamics_ros import parameters
-from robot_dynamics_ros.control import settings
-from robot_dynamics_ros.parameters.kinds import (
+from robot_dynamics_ros.base import parameters
+from robot_dynamics_ros.base.parameters.kinds import (
     ANY,
     NOT_NEGATIVE,
     RATE,
@@ -22,7 +21,8 @@ from robot_dynamics_ros.parameters.kinds import (
     Values,
     WholeNumber,
 )
-from robot_dynamics_ros.resources import package_version
+from robot_dynamics_ros.base.resources import package_version
+from robot_dynamics_ros.control import settings
 
 # Read once, when the process starts
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.urdf_document import UNIT_LENGTH, rotation_from_quaternion
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.urdf_document import UNIT_LENGTH, rotation_from_quaternion
 
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
 """Components of a pose: position, and rotation about each axis."""

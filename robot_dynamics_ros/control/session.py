@@ -11,6 +11,7 @@ import math
 
 from numpy.typing import ArrayLike
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.clock import StampClock
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller
@@ -22,9 +23,8 @@ from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.time_scaling import checked_speed
 from robot_dynamics_ros.control.tuning import Tuning
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 WATCH_PERIOD = 0.02
 """Time (s) between the calls of ``ControllerSession.watch`` while states arrive."""

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
-from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.poses import COMPONENTS
-from robot_dynamics_ros.parameters.kinds import (
+from robot_dynamics_ros.base.parameters.kinds import (
     NOT_NEGATIVE,
     NOT_NEGATIVE_OR_INFINITE,
     POSITIVE,
@@ -28,6 +26,8 @@ from robot_dynamics_ros.parameters.kinds import (
     numbers,
     text,
 )
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.poses import COMPONENTS
 
 _T = TypeVar("_T", bound="Settings")
 _PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"

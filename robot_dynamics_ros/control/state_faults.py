@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 STAMP_REPEATS = Fault(
     Cause.STAMP_REPEATS,

@@ -16,8 +16,8 @@ import numpy as np
 
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.poses import TaskMotion, pose_error
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,16 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.poses import COMPONENTS
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.task_space import TaskGains
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits, rate_limits
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY
 
 
 class EndEffector(NamedTuple):

@@ -9,7 +9,7 @@ from statistics import median
 
 import numpy as np
 
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _SAMPLES = 32
 

@@ -12,7 +12,7 @@ from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 
 def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:

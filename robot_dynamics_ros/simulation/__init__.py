@@ -1,4 +1,8 @@
-"""Simulated robots with Coulomb friction and joint limits, sensor models, and closed-loop simulation. No ROS."""
+"""Simulated robots with Coulomb friction and joint limits, sensor models, and closed-loop simulation.
+
+Imports ``control``, ``dynamics`` and ``base``, and no ROS. Start with ``plant``, one robot that is advanced step by
+step; ``simulate`` closes the loop with a controller, ``stick_slip`` solves the friction problem of a step.
+"""
 
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch

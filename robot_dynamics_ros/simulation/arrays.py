@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.kernels.compilation import inlined
-from robot_dynamics_ros.kernels.kinematics import Loops, append_loops
-from robot_dynamics_ros.kernels.layout import (
+from robot_dynamics_ros.dynamics.kernels.compilation import inlined
+from robot_dynamics_ros.dynamics.kernels.kinematics import Loops, append_loops
+from robot_dynamics_ros.dynamics.kernels.layout import (
     COULOMB,
     COULOMB_NEGATIVE,
     FRICTION_SIZE,
@@ -28,9 +28,9 @@ from robot_dynamics_ros.kernels.layout import (
     WORK_SIZE,
     ModelArrays,
 )
-from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.model_data import views
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.model_data import views
 from robot_dynamics_ros.simulation.stick_slip import AT_LOWER, AT_UPPER, BACKWARD, FORWARD, ROW_SIZE, STUCK
 
 OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = 0, 1, 2, 3, 4, 5

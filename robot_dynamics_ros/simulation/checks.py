@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.arguments import joint_vectors
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.arguments import joint_vectors
 from robot_dynamics_ros.simulation.arrays import LOOP_OPEN, NOT_FINITE, TOO_STIFF
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.loops.checks import loop_name

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.forward_dynamics import equations_of_motion
-from robot_dynamics_ros.kernels.friction import smooth_slope
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.dynamics.kernels.forward_dynamics import equations_of_motion
+from robot_dynamics_ros.dynamics.kernels.friction import smooth_slope
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     CONSTRAINT_IMPULSE,
     FORCE,

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.kernels.compilation import by_class, inlined, part
-from robot_dynamics_ros.kernels.layout import coordinate_count, unpack
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.kernels.compilation import by_class, inlined, part
+from robot_dynamics_ros.dynamics.kernels.layout import coordinate_count, unpack
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation import separable
 from robot_dynamics_ros.simulation.arrays import (
     BAD_ARGUMENTS,

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.parameters import EXECUTOR, ROBOT
-from robot_dynamics_ros.parameters.kinds import (
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.parameters import EXECUTOR, ROBOT
+from robot_dynamics_ros.base.parameters.kinds import (
     ANY,
     NOT_NEGATIVE,
     POSITIVE,
@@ -24,6 +22,8 @@ from robot_dynamics_ros.parameters.kinds import (
     Values,
     WholeNumber,
 )
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulated_arm import SimulationSettings

@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import IntArray
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.arguments import over_rows
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import IntArray
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.arguments import over_rows
 from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arrays import (
     OK,

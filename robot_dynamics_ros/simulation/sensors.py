@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model.inertia import real_numbers
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.inertia import real_numbers
 
 
 class EffortDelay:

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.kernels.compilation import by_class, inlined, kernel
-from robot_dynamics_ros.kernels.forward_dynamics import solve_fixed_mode_motion
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.kernels.compilation import by_class, inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.forward_dynamics import solve_fixed_mode_motion
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.arrays import (
     CONSTRAINT_IMPULSE,
     FORCE,

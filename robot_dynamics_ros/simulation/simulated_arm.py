@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.sensors import EffortDelay, Sensors
 

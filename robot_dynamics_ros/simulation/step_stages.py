@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.kernels.cholesky import factorise
-from robot_dynamics_ros.kernels.compilation import kernel
-from robot_dynamics_ros.kernels.friction import friction_bound, smooth_friction, smooth_slope
-from robot_dynamics_ros.kernels.layout import COULOMB, COULOMB_NEGATIVE
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.cholesky import factorise
+from robot_dynamics_ros.dynamics.kernels.compilation import kernel
+from robot_dynamics_ros.dynamics.kernels.friction import friction_bound, smooth_friction, smooth_slope
+from robot_dynamics_ros.dynamics.kernels.layout import COULOMB, COULOMB_NEGATIVE
+from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CONSTRAINT_IMPULSE,
     DRIVE,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from robot_dynamics_ros.kernels.compilation import kernel, load_source, threaded_kernel
-from robot_dynamics_ros.kernels.types import Array, IntArray
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels.compilation import kernel, load_source, threaded_kernel
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.arrays import Arm, BatchState, Coupled, Looped, Separable, buffers_in
 from robot_dynamics_ros.simulation.coupled import coupled_step
 from robot_dynamics_ros.simulation.integrators import advance_each, plant_step
@@ -76,8 +76,8 @@ def advance(
 _PLANT_STEPS = {Separable: separable_step, Coupled: coupled_step, Looped: looped_step}
 
 _CUSTOMISED = """\
-from robot_dynamics_ros.kernels.compilation import threaded_kernel
-from robot_dynamics_ros.kernels.entries import OK, SINGULAR
+from robot_dynamics_ros.dynamics.kernels.compilation import threaded_kernel
+from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.simulation import integrators, separable
 from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, STIFFNESS, Separable, buffers_in
 
@@ -130,8 +130,8 @@ def steps_for(model: RobotModel, arm: Arm) -> Steps:
     if not model.kernels.customised or type(arm.kind) is not Separable:
         return general
     # Deferred: only customised models need code generation.
-    from robot_dynamics_ros.codegen.source import batch_source, function_source
-    from robot_dynamics_ros.codegen.tracing import FIXED_MODE_MOTION, trace_algorithm
+    from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
+    from robot_dynamics_ros.dynamics.codegen.tracing import FIXED_MODE_MOTION, trace_algorithm
 
     program = trace_algorithm(FIXED_MODE_MOTION, model.kernels.topology, model.kernels.parameters)
     if program is None:

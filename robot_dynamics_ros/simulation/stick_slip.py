@@ -31,9 +31,9 @@ import math
 
 import numpy as np
 
-from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
+from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 # Modes in the order of increasing velocity and decreasing lambda. If lower (upper) is 0 there is no mode AT_LOWER
 # (AT_UPPER): the joint is STUCK, with lambda unbounded on that side.

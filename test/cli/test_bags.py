@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.bags import BagReader, BagWriter
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.cli.main import main
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.cdr import LITTLE_ENDIAN
-from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.recordings.bags import BagReader, BagWriter
+from robot_dynamics_ros.recordings.messages.cdr import LITTLE_ENDIAN
 from support.bag_recordings import FLOAT, JOINT_STATE, TEXT, text
 from support.commands import parse, run
 from support.report_recordings import ARM, COMMANDS, STATES, record

@@ -10,7 +10,8 @@ import pytest
 import yaml
 from matplotlib.image import imread
 
-from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.base.resources import robot_names, robot_urdf
 from robot_dynamics_ros.cli import live
 from robot_dynamics_ros.cli.experiment import prepare
 from robot_dynamics_ros.cli.main import main
@@ -18,12 +19,11 @@ from robot_dynamics_ros.cli.simulate import print_comparison
 from robot_dynamics_ros.cli.tracking import Tracking, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
-from robot_dynamics_ros.errors import BagError
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.nodes import trajectory_node
-from robot_dynamics_ros.offline.replay import COMMANDS
-from robot_dynamics_ros.offline.simulation import STATES
-from robot_dynamics_ros.resources import robot_names, robot_urdf
+from robot_dynamics_ros.recordings.bags import BagWriter
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.ros.nodes import trajectory_node
+from robot_dynamics_ros.runs.replay import COMMANDS
+from robot_dynamics_ros.runs.simulation import STATES
 from robot_dynamics_ros.simulation import parameters as simulation
 from support.commands import parse
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import BagWriter
+from robot_dynamics_ros.base.parameters.file import read_parameter_file
+from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.control.trajectory.parameters import ALL, JOINTS, trajectory_from
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.parameters.file import read_parameter_file
-from robot_dynamics_ros.resources import robot_urdf
+from robot_dynamics_ros.recordings.bags import BagWriter
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from support.commands import run
 from support.noisy_recordings import exciting_motion, fourier, with_friction
 

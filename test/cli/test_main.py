@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.bags.storage import JOINT_STATE
 from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.main import COMMANDS, GROUPS, main
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.recordings.bags import BagWriter
+from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from support import arms
 from support.commands import parse
 from support.documents.shell_checks import FOR_EVER

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import BagReader, read_description, read_joint_states
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.cdr import EffortWriter
-from robot_dynamics_ros.report import read_recording
-from robot_dynamics_ros.resources import robot_names, robot_urdf
+from robot_dynamics_ros.analysis.report import read_recording
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.resources import robot_names, robot_urdf
+from robot_dynamics_ros.recordings.bags import BagReader, read_description, read_joint_states
+from robot_dynamics_ros.recordings.messages.cdr import EffortWriter
 from support import coupled_arms
 from support.commands import run
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from robot_dynamics_ros.nodes import player_node, recorder_node, view_node
-from robot_dynamics_ros.resources import robot_urdf
+from robot_dynamics_ros.base.resources import robot_urdf
+from robot_dynamics_ros.ros.nodes import player_node, recorder_node, view_node
 from support.commands import run
 
 NODES = {"player_node": player_node, "recorder_node": recorder_node, "view_node": view_node}
@@ -20,7 +20,7 @@ def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str,
     run(*line)
     ((path, command),) = calls
     assert path == command[0] == sys.executable and command[1] == "-m"
-    assert command[2] == "robot_dynamics_ros.executables"
+    assert command[2] == "robot_dynamics_ros.cli.executables"
     node = command[3]
     assert command[4] == "--ros-args" and set(command[5::2]) == {"-p"}
     given = dict(part.split(":=", 1) for part in command[6::2])

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.view.bags import show_bags
+from robot_dynamics_ros.analysis.view.bags import show_bags
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from support.commands import run
 from support.report_recordings import ARM, record
 
@@ -33,7 +33,7 @@ def urdf(tmp_path: Path) -> str:
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Collect the pages that are served; each is shown once, then interrupted."""
-    from robot_dynamics_ros.view.viewer import Viewer
+    from robot_dynamics_ros.analysis.view.viewer import Viewer
 
     pages: list[Any] = []
     show = Viewer.show

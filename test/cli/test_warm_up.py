@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros.kernels.compilation import COMPILED
+from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 

@@ -16,7 +16,7 @@ from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.motion_checks import LastingExcess, MotionLimits
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.model.joint_limits import LimitRows
+from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 from robot_dynamics_ros.simulation import Plant
 from support.coupled_arms import differential, follower, joint_motion
 from support.pinocchio_peer import Peer

@@ -9,7 +9,7 @@ import pytest
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.external_torque import MomentumObserver
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
 from support.controlled_arm import FREE_ARM, MODEL, REST, P, Q

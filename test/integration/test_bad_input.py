@@ -76,7 +76,7 @@ def test_recorder_ends_with_an_error_if_it_cannot_record(tmp_path: Path) -> None
         (["-p", f"output:={bag}", "-p", "topics:=['/never_there']"], str(bag)),
         (["--params-file", str(broken)], "broken.yaml"),
     ):
-        command = [sys.executable, "-m", "robot_dynamics_ros.nodes.recorder_node", "--ros-args", *arguments]
+        command = [sys.executable, "-m", "robot_dynamics_ros.ros.nodes.recorder_node", "--ros-args", *arguments]
         run = subprocess.run(command, capture_output=True, text=True)
         assert run.returncode == 1
         (line,) = [line for line in run.stderr.splitlines() if not line.startswith(("[INFO]", "[ERROR]"))]

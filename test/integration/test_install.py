@@ -21,7 +21,7 @@ UNWANTED = {"PYTHONPATH", "AMENT_PREFIX_PATH", "PYTHONDONTWRITEBYTECODE"}
 FIND = """
 import json, robot_dynamics_ros
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.resources import *
+from robot_dynamics_ros.base.resources import *
 share = share_directory()
 files = [str(find_resource(kind, path.name).relative_to(share))
          for kind in ("urdf", "config", "launch", "rviz", "recordings") for path in (share / kind).glob("*.*")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from std_msgs.msg import String
 
-from robot_dynamics_ros.bags import BagReader, Message
+from robot_dynamics_ros.recordings.bags import BagReader, Message
 from support.bag_recordings import FLOAT, JOINT_STATE, START, TEXT, insert, joint_state, open_database, text
 from support.ros import BEST_EFFORT, LATCHED, RELIABLE, Graph
 

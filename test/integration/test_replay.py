@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from std_msgs.msg import Bool
 
-from robot_dynamics_ros.bags import BagReader, assert_bags_match
 from robot_dynamics_ros.cli.main import main
-from robot_dynamics_ros.offline.replay import COMMANDS
+from robot_dynamics_ros.recordings.bags import BagReader, assert_bags_match
+from robot_dynamics_ros.runs.replay import COMMANDS
 from support.robot import Robot, move
 from support.ros import LATCHED as QOS_LATCHED
 from support.ros import PLANAR, Driver, Graph, Log

@@ -9,7 +9,7 @@ from rclpy.qos import QoSPresetProfiles
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_urdf
 from support.robot import NODE
 from support.ros import Driver, Graph
 

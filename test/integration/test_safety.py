@@ -12,10 +12,10 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import assert_bags_match
 from robot_dynamics_ros.cli.main import main
-from robot_dynamics_ros.nodes.conversions import nanoseconds
-from robot_dynamics_ros.offline.replay import COMMANDS
+from robot_dynamics_ros.recordings.bags import assert_bags_match
+from robot_dynamics_ros.ros.nodes.conversions import nanoseconds
+from robot_dynamics_ros.runs.replay import COMMANDS
 from robot_dynamics_ros.simulation import Plant
 from support.robot import (
     ERROR,

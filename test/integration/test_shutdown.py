@@ -14,10 +14,10 @@ import rclpy
 from lifecycle_msgs.msg import Transition
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.background import SUCCESS
-from robot_dynamics_ros.bags import read_joint_states
+from robot_dynamics_ros.base.background import SUCCESS
 from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.processes import NodeProcess
+from robot_dynamics_ros.recordings.bags import read_joint_states
 from support.robot import move
 from support.ros import PATIENCE, PLANAR, Driver, Graph, Log, gravity, processes_with
 from support.simulation import Simulation
@@ -30,7 +30,7 @@ BLOCKED = """
 import ctypes, runpy, rclpy, rclpy.publisher
 rclpy.try_shutdown = ctypes.PyDLL(None).pause
 rclpy.publisher.Publisher.wait_for_all_acked = lambda *_: rclpy.try_shutdown()
-runpy.run_module("robot_dynamics_ros.executables", run_name="__main__")
+runpy.run_module("robot_dynamics_ros.cli.executables", run_name="__main__")
 """
 
 

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.bags.storage import BOOL, text_message
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.control.parameters import Configuration
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.recordings.bags import BagWriter
+from robot_dynamics_ros.recordings.bags.storage import BOOL, text_message
 from support.launch_files import FILES, PACKAGE, ROOT, Started, arguments_of, launched
 from support.node_interfaces import NODES, parameters, topics
 

@@ -19,16 +19,16 @@ from oracles import (
 )
 from oracles.lagrange import Array
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations import propagation
-from robot_dynamics_ros.formulations.cartesian_dynamics import (
+from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
+from robot_dynamics_ros.textbooks import propagation
+from robot_dynamics_ros.textbooks.cartesian_dynamics import (
     Task,
     cartesian_dynamics,
     configuration_space_form,
     joint_rates,
     smallest_singular_value,
 )
-from robot_dynamics_ros.formulations.propagation import force_transform, inverse_pose
-from robot_dynamics_ros.model.link_tree import LinkTree
+from robot_dynamics_ros.textbooks.propagation import force_transform, inverse_pose
 from support import arms
 from support.comparing import assert_close
 from support.worked_arms import chain

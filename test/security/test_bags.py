@@ -11,16 +11,16 @@ from pathlib import Path
 import lz4.frame
 import pytest
 
-from robot_dynamics_ros.bags import BagReader, Message, recovery
-from robot_dynamics_ros.bags.storage import LARGEST, unpacked, zstd
-from robot_dynamics_ros.errors import BagError, BagWarning
+from robot_dynamics_ros.base.errors import BagError, BagWarning
+from robot_dynamics_ros.recordings.bags import BagReader, Message, recovery
+from robot_dynamics_ros.recordings.bags.storage import LARGEST, unpacked, zstd
 from support.bag_recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
 from support.crafted_bags import TOPIC, chunk, mcap, mcap_messages, mcap_record, soon
 
 KINDS = {TOPIC: JOINT_STATE}
 LATCHED = "- history: 1\n  depth: 1\n  reliability: 1\n  durability: 1\n"
 
-pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.BagWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.BagWarning")
 
 
 def read_all(path: Path) -> list[Message]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros.kernels.compilation import COMPILED, cache_directory
+from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED, cache_directory
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 

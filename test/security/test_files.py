@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
+from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
-from robot_dynamics_ros.kernels import compilation
-from robot_dynamics_ros.parameters.file import read_parameter_file
+from robot_dynamics_ros.dynamics.kernels import compilation
 from support.crafted_bags import soon
 from tools.fuzz.trial import no_file_is_opened
 
-pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.RobotModelWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.RobotModelWarning")
 
 ROOT = Path(__file__).resolve().parents[2]
 ARM = '<robot name="r"><link name="a"/>{}</robot>'

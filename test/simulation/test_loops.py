@@ -8,18 +8,13 @@ import pytest
 from hypothesis import given
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.formulations.constraints import (
-    close_loops,
-    loop_constraints,
-    loop_forces,
-    loops_of,
-    run_constrained,
-)
-from robot_dynamics_ros.kernels.entries import make_work
-from robot_dynamics_ros.kernels.kinematics import measure_loops, unpack_loops
-from robot_dynamics_ros.model.dynamics_file import Loop
+from robot_dynamics_ros.dynamics.kernels.entries import make_work
+from robot_dynamics_ros.dynamics.kernels.kinematics import measure_loops, unpack_loops
+from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
+from robot_dynamics_ros.dynamics.model.loops import close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.simulation import Plant, SimulationError, simulate, simulate_batch
 from robot_dynamics_ros.simulation.arrays import make_arm
+from robot_dynamics_ros.textbooks.constraints import loops_of, run_constrained
 from support import arms, mechanisms, plants, robots_with_drives
 from support.comparing import assert_close
 from support.mechanisms import JOINTS, assembled, energy, five_bar, four_bar, in_tree

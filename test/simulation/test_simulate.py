@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.kernels.compilation import COMPILED
+from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulate import BAR, Run, SimulationError, simulate

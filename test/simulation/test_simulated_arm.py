@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.parameters import ALL, read_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings

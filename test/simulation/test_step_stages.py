@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.kernels.layout import FRICTION_SIZE
+from robot_dynamics_ros.dynamics.kernels.layout import FRICTION_SIZE
 from robot_dynamics_ros.simulation import arrays
 from robot_dynamics_ros.simulation import stick_slip as ss
 from robot_dynamics_ros.simulation.step_stages import exact_position, update_state

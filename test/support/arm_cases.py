@@ -11,9 +11,9 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import JointSeries
-from robot_dynamics_ros.identification.motion import RecordedMotion, Smoothing, analyse_torque, recorded_motion
-from robot_dynamics_ros.model.inertia import steiner, symmetric
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, analyse_torque, recorded_motion
+from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
+from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array
 from support.noisy_recordings import fourier, with_friction
 

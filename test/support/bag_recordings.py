@@ -12,7 +12,7 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from robot_dynamics_ros.bags import Message
+from robot_dynamics_ros.recordings.bags import Message
 
 TYPES = get_typestore(Stores.LATEST)
 JOINT_STATE, FLOAT, TEXT = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64", "std_msgs/msg/String"

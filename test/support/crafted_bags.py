@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
 
-from robot_dynamics_ros.bags.recovery import MCAP
+from robot_dynamics_ros.recordings.bags.recovery import MCAP
 from support.bag_recordings import JOINT_STATE
 
 TOPIC = "/joint_states"

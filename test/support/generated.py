@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.codegen.source import batch_source, function_source
-from robot_dynamics_ros.codegen.tracing import (
+from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
+from robot_dynamics_ros.dynamics.codegen.tracing import (
     FORWARD_DYNAMICS,
     GRAVITY_TORQUE,
     INVERSE_DYNAMICS,
@@ -14,9 +14,9 @@ from robot_dynamics_ros.codegen.tracing import (
     Algorithm,
     trace_algorithm,
 )
-from robot_dynamics_ros.kernels import entries
-from robot_dynamics_ros.kernels.general import GeneralKernels
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.dynamics.kernels import entries
+from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
+from robot_dynamics_ros.dynamics.model import RobotModel
 from support.arms import Array
 
 ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)

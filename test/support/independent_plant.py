@@ -22,7 +22,7 @@ from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import Command, Now, Output
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.messages.inputs import InputReader
+from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from support.arms import Array
 
 SECOND, EPOCH, WATCH_PERIOD = 1_000_000_000, 1_700_000_000 * 1_000_000_000, 0.02

@@ -203,7 +203,7 @@ def _node(given: dict[str, Any], context: LaunchContext) -> Started:
     arguments = [_text(part, context) for part in given.get("arguments", [])]
     if program == sys.executable:
         _, module, program, *arguments = arguments
-        package = module.removesuffix(".executables")
+        package = module.removesuffix(".cli.executables")
     base = context.launch_configurations.get("ros_namespace")
     sources = given.get("parameters", [])
     typed = {k: _value(v, context) for source in sources if isinstance(source, dict) for k, v in source.items()}

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.formulations.constraints import close_loops, driven_motion, loops_of
+from robot_dynamics_ros.dynamics.model.loops import close_loops
 from robot_dynamics_ros.simulation import Plant
+from robot_dynamics_ros.textbooks.constraints import driven_motion, loops_of
 from support import arms, robots_with_drives
 
 Array = arms.Array

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.parameters.kinds import Parameter
+from robot_dynamics_ros.base.parameters.kinds import Parameter
 
 PACKAGE = "robot_dynamics_ros"
 SUBSCRIBING = ("create_subscription", "_subscribe")
-NODES = Path(__file__).resolve().parents[2] / PACKAGE / "nodes"
+NODES = Path(__file__).resolve().parents[2] / PACKAGE / "ros" / "nodes"
 
 
 def _calls(tree: ast.AST, *functions: str) -> list[ast.Call]:
@@ -33,7 +33,7 @@ def _text(node: ast.expr) -> str:
 def parameters(program: str) -> dict[str, Parameter[Any]]:
     """Return the parameters that a node declares, by name."""
     tables = {"computed_torque_node": "control.parameters", "simulation_node": "simulation.parameters"}
-    table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'nodes.{program}')}")
+    table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'ros.nodes.{program}')}")
     return {parameter.name: parameter for parameter in table.ALL}
 
 

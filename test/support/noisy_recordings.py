@@ -8,8 +8,8 @@ import numpy as np
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import JointSeries
-from robot_dynamics_ros.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array
 
 START = 1_700_000_000_000_000_000

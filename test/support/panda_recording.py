@@ -9,8 +9,8 @@ import pytest
 from test_public_robots import ROBOTS as PUBLIC
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.bags import JointSeries, read_joint_states
-from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.base.resources import find_resource
+from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
 
 RECORDING = find_resource("recordings", "panda_exciting_trajectory.mcap")
 PANDA = "panda_description/urdf/panda"
@@ -19,8 +19,8 @@ WITHOUT_HAND: dict[str, Any] = {link: {"mass": 0.0, "com": [0.0] * 3, "inertia":
 
 NEEDED = [
     pytest.mark.skipif(PANDA not in PUBLIC, reason="needs the example-robot-data package"),
-    pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.RobotModelWarning"),
-    pytest.mark.filterwarnings("ignore::robot_dynamics_ros.errors.BagWarning"),
+    pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.RobotModelWarning"),
+    pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.BagWarning"),
 ]
 
 

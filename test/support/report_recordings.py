@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics_ros.bags import BagWriter
-from robot_dynamics_ros.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.recordings.bags import BagWriter
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from support.bag_recordings import JOINT_STATE, header, make, serialized
 
 DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"

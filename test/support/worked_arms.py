@@ -16,7 +16,7 @@ from oracles import (
     tsai_spatial_3r,
 )
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.errors import RobotModelWarning
+from robot_dynamics_ros.base.errors import RobotModelWarning
 from support import arms
 from support.arms import Arm, Array, Joint, Link
 

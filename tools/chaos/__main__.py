@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from benchmarks.document import around_part, replace_part
 from benchmarks.machine import machine
-from robot_dynamics_ros.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from tools.chaos.faults import FAULTS, Fault
 from tools.chaos.figures import figures
 from tools.chaos.rig import Rig

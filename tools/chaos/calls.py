@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
-from robot_dynamics_ros.nodes.node_program import make_executor
+from robot_dynamics_ros.ros.nodes.node_program import make_executor
 
 WAITING = 100  # maximum number of pending calls
 PATIENCE = 10.0  # s, limit for finding the service and for the last responses

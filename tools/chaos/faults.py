@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from robot_dynamics_ros.resources import robot_urdf
+from robot_dynamics_ros.base.resources import robot_urdf
 from tools.chaos.breaking import Breaking, describe, disturb, jump, kill, reset_by_hand, stand_still
 from tools.chaos.flooding import call, flood, flood_recorder, flood_trajectory_node
 from tools.chaos.recording import fill_disk, kill_recorder, pause_recorder

@@ -10,7 +10,7 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
-from robot_dynamics_ros.nodes.conversions import message_class
+from robot_dynamics_ros.ros.nodes.conversions import message_class
 from tools.chaos.junk import pool
 
 MATCHED = 10.0  # s to find a receiver

@@ -21,7 +21,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from robot_dynamics_ros.nodes.node_program import NodeProgram, run
+from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
 SETTINGS = {
     "delay": 0.0,  # s, of each message

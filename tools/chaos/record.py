@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.robots import Floats
-from robot_dynamics_ros.messages.joint_state import JointStateReader
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 
 
 class Received:

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from robot_dynamics_ros.bags import BagReader
-from robot_dynamics_ros.errors import BagWarning
-from robot_dynamics_ros.messages.joint_state import stamp_of
+from robot_dynamics_ros.base.errors import BagWarning
+from robot_dynamics_ros.recordings.bags import BagReader
+from robot_dynamics_ros.recordings.messages.joint_state import stamp_of
 from tools.chaos.breaking import LASTS
 from tools.chaos.rig import NODES, RATE, RECORDER, Rig
 

@@ -25,20 +25,20 @@ from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.robots import Floats
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.resources import find_resource, robot_dynamics_file, robot_urdf
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.messages.joint_state import JointStateReader
-from robot_dynamics_ros.nodes.conversions import trajectory_message
-from robot_dynamics_ros.nodes.node_program import make_executor
-from robot_dynamics_ros.resources import find_resource, robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
+from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
+from robot_dynamics_ros.ros.nodes.node_program import make_executor
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
 from tools.chaos.processes import Process
 from tools.chaos.record import Received, Report
 
 CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = "controller", "plant", "recorder", "network", "trajectory"
 TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
-NODES = "robot_dynamics_ros.nodes."
+NODES = "robot_dynamics_ros.ros.nodes."
 ROBOT = "panda"
 RATE = 500.0  # states a second, and commands: each state is answered
 STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1  # s, timeouts of the controller and of the motors

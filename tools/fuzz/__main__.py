@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.document import replace_part, rows_of_part
 from benchmarks.machine import machine
-from robot_dynamics_ros.progress import progress
+from robot_dynamics_ros.base.progress import progress
 from tools.fuzz import memory
 from tools.fuzz.memory import EVERY, GROWTH
 from tools.fuzz.table import rows_of, table

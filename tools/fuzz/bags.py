@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 import yaml
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
-from robot_dynamics_ros.bags import BagReader, Message
-from robot_dynamics_ros.bags.differences import contents
-from robot_dynamics_ros.bags.joint_series import read_description, read_joint_names, read_joint_states
-from robot_dynamics_ros.messages.joint_state import unchanged
+from robot_dynamics_ros.recordings.bags import BagReader, Message
+from robot_dynamics_ros.recordings.bags.differences import contents
+from robot_dynamics_ros.recordings.bags.joint_series import read_description, read_joint_names, read_joint_states
+from robot_dynamics_ros.recordings.messages.joint_state import unchanged
 from support.bag_recordings import JOINT_STATE, insert, open_database, record
 from tools.fuzz import broken_mcap, broken_sqlite, dynamics_files
 from tools.fuzz.messages import TEXT, TRAJECTORY, recording

@@ -8,8 +8,8 @@ from functools import cache
 
 import lz4.frame
 
-from robot_dynamics_ros.bags.recovery import MCAP as MAGIC
-from robot_dynamics_ros.bags.storage import zstd
+from robot_dynamics_ros.recordings.bags.recovery import MCAP as MAGIC
+from robot_dynamics_ros.recordings.bags.storage import zstd
 
 _RECORD = struct.Struct("<BQ")
 _OPERATIONS = (*range(16), 128, 255)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Modules that cannot be instrumented, because they are compiled or generated.
 COMPILED = [
     ".".join(file.relative_to(ROOT).with_suffix("").parts)
-    for folder in ("kernels", "codegen", "simulation")
+    for folder in ("dynamics/kernels", "dynamics/codegen", "simulation")
     for file in (ROOT / "robot_dynamics_ros" / folder).glob("*.py")
 ]
 

@@ -13,7 +13,7 @@ from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.interface import Now, Output
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.messages.inputs import InputReader
+from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from tools.fuzz.trial import Wrong
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from rosbags.typesys import Stores, get_typestore
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
-from robot_dynamics_ros.messages.inputs import TARGETS
+from robot_dynamics_ros.recordings.messages.inputs import TARGETS
 from tools.fuzz.driven import Driven, overflow_is_looked_at
 from tools.fuzz.nasty import TEXTS, damaged
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from robot_dynamics_ros.base.parameters.kinds import Values
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.parameters.kinds import Values
 from tools.fuzz.nasty import TEXTS
 
 _KNOWN = {parameter.name: parameter for parameter in controller.ALL}

@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 import yaml
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.parameters.file import read_parameter_file
+from robot_dynamics_ros.base.resources import find_resource, robot_names, robot_urdf
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings, read_settings
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.control.warm_up import warm_up_controller
-from robot_dynamics_ros.parameters.file import read_parameter_file
-from robot_dynamics_ros.resources import find_resource, robot_names, robot_urdf
 from tools.fuzz import bags, driven, dynamics_files, messages, parameter_files, parameter_values, urdfs
 from tools.fuzz.trial import no_file_is_opened
 

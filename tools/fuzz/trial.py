@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.errors import BagWarning
+from robot_dynamics_ros.base.errors import BagWarning
 from tools.fuzz import memory
 from tools.fuzz.bait import bait
 

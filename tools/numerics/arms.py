@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.base.resources import find_resource
 
 Floats = NDArray[np.float64]
 Motion = tuple[Floats, Floats, Floats]

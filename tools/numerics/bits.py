@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.document import markdown_table
 from benchmarks.robots import random_states
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.resources import find_resource
+from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.simulation.simulate import simulate
 from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
 

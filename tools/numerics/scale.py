@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.kernels import layout
-from robot_dynamics_ros.kernels.regressor import PARAMETERS
-from robot_dynamics_ros.model.model_data import views
+from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.model.model_data import views
 
 Floats = NDArray[np.float64]
 

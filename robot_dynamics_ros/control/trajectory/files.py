@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import TrajectoryError
+from robot_dynamics_ros.base.parameters.kinds import is_number
+from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_documents
 from robot_dynamics_ros.control.trajectory.points import (
     FIELDS,
     TrajectoryPoints,
@@ -16,10 +19,7 @@ from robot_dynamics_ros.control.trajectory.points import (
     joint_columns,
 )
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.errors import TrajectoryError
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.parameters.kinds import is_number
-from robot_dynamics_ros.plain_yaml import NotPlainYaml, load_documents
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 _MOST_ADDED = 1000  # bounds the computation of a node besides its cycles
 _MESSAGE, _POINT, _TIME = ("header", "joint_names", "points"), (*FIELDS, "time_from_start"), ("sec", "nanosec")

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
+from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, different_names
-from robot_dynamics_ros.errors import TrajectoryError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _REST = 1e-8  # relative tolerance of the sums of coefficients that have to be zero
 _STEP = Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError
+from robot_dynamics_ros.base.parameters.kinds import Values
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.parameters import GOAL_TIME, GOAL_TOLERANCE, PATH_TOLERANCE, STOPPED_VELOCITY_TOLERANCE
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.parameters.kinds import Values
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _NEAR = float(np.finfo(np.float32).eps)  # tolerance of -1, as in joint_trajectory_controller (JTC)
 _EARLY = 0.1  # share of a period by which a cycle may be early

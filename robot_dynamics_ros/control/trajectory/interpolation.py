@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_banded
 
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _HALVINGS = 8  # bounds the excess of a curve to 4^-8 of the excess of its Bernstein coefficients
 

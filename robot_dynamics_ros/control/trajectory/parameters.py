@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
-from robot_dynamics_ros.control.trajectory.generators import fourier, point_to_point, quintic_then_sine
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.parameters.kinds import (
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.parameters.kinds import (
     NOT_NEGATIVE,
     POSITIVE,
     Names,
@@ -20,6 +17,9 @@ from robot_dynamics_ros.parameters.kinds import (
     Values,
     WholeNumber,
 )
+from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
+from robot_dynamics_ros.control.trajectory.generators import fourier, point_to_point, quintic_then_sine
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 
 FROM_FILE = "file"
 

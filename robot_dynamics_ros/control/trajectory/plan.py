@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_times, joint_columns
 from robot_dynamics_ros.control.trajectory.time_scaling import TimeScaling, checked_speed, stop
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
-from robot_dynamics_ros.errors import TrajectoryError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 Mask = NDArray[np.bool_]
 

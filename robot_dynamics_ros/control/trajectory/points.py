@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 """Names of the fields of a point in messages, and attributes of `TrajectoryPoints`."""

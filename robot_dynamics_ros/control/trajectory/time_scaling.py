@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 SPEED_RATE = 2.0
 """Rate of change of the speed factor (1/s): from standstill to full speed in half a second."""

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from robot_dynamics_ros.base.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.control.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.interpolation import segments, spline_velocities
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
-from robot_dynamics_ros.errors import TrajectoryError, TrajectoryOverError
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _NANOSECOND = 1e-9  # the resolution of time_from_start
 _AT_ONCE = 64  # segments whose polynomials are computed together

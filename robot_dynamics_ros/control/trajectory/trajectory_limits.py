@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError
 from robot_dynamics_ros.control.trajectory.interpolation import excess
-from robot_dynamics_ros.errors import JointNamesError, TrajectoryError
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
-from robot_dynamics_ros.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
 
 _TOLERANCE = 1e-3  # rad or m beyond a position limit
 _EXCESS = 0.05  # share beyond a limit of velocity or acceleration, as planners check them only at the points

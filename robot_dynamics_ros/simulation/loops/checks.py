@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics_ros.errors import RobotDynamicsError
-from robot_dynamics_ros.formulations.constraints import close_loops, loop_constraints, loop_forces
-from robot_dynamics_ros.kernels.types import Array
-from robot_dynamics_ros.model import RobotModel
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.loops import close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.simulation.loops.closure import RANK_TOLERANCE
 from robot_dynamics_ros.simulation.loops.step import MAX_GAP
 
@@ -49,7 +49,7 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
             raise RobotDynamicsError(
                 f"{loop_name(model, worst // 3)} opens by {abs(rates[worst]):.3g} m/s at the initial velocities "
                 f"{velocity.tolist()}. Cure: compute the velocities of the other joints from those of the driven "
-                "joints with driven_motion of robot_dynamics_ros.formulations.constraints"
+                "joints with driven_motion of robot_dynamics_ros.textbooks.constraints"
             )
 
 
@@ -60,7 +60,7 @@ def loop_name(model: RobotModel, loop: int) -> str:
 
 def _nearest(model: RobotModel, position: Array) -> str:
     """Return the text after "Cure:", with closed positions near ``position`` if there are any within the limits."""
-    how = "close_loops of robot_dynamics_ros.formulations.constraints"
+    how = "close_loops of robot_dynamics_ros.dynamics.model.loops"
     try:
         closed = close_loops(model, position)
     except RobotDynamicsError:

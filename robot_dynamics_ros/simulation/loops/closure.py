@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
+from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.elimination import Equations, eliminate, minimise_in_null_space, satisfy
 
 RANK_TOLERANCE = 1e-5

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.kernels.cholesky import factorise, solve_factorised
-from robot_dynamics_ros.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.kernels.kinematics import Loops, measure_loops, unpack_loops
-from robot_dynamics_ros.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
+from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.dynamics.kernels.kinematics import Loops, measure_loops, unpack_loops
+from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.simulation.arrays import (
     CONSTRAINT_IMPULSE,
     LOOP_OPEN,

@@ -11,7 +11,7 @@ from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.poses import TaskMotion, pose_error
 from robot_dynamics_ros.control.task_space import TaskGains, TaskTorque, task_space_computed_torque
-from robot_dynamics_ros.formulations.cartesian_dynamics import Task, cartesian_dynamics
+from robot_dynamics_ros.textbooks.cartesian_dynamics import Task, cartesian_dynamics
 from support.comparing import assert_close
 from support.task_space_loops import END_EFFECTOR_LINKS, READY, gains, random_motion, rotated
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.errors import TrajectoryError
 from support.trajectories import NAMES, N, desired, follow, goal, random_points, resting, same
 
 STEP = 0.001

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.settings import ControllerSettings, TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.tuning import Tuning
-from robot_dynamics_ros.errors import TrajectoryError
 
 
 def model(limit: str, follower: str = "") -> RobotModel:

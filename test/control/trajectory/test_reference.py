@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.trajectory.generators import point_to_point, quintic_then_sine
-from robot_dynamics_ros.errors import TrajectoryError
 
 NAMES = ("a", "b")
 DEMO = dict(

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.trajectory.time_scaling import SPEED_RATE, TimeScaling, checked_speed
-from robot_dynamics_ros.errors import RobotDynamicsError
 
 CHANGES = st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=1, max_size=6)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
-from robot_dynamics_ros.errors import TrajectoryError
 
 ECHO = """\
 header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}

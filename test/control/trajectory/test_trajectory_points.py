@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.errors import TrajectoryError
 from support.trajectories import NAMES, N, build
 
 

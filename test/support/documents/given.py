@@ -3,8 +3,8 @@
 import shutil
 from typing import Any
 
+from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.cli.main import main
-from robot_dynamics_ros.resources import robot_urdf
 from support.mechanisms import four_bar
 
 

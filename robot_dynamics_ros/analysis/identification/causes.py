@@ -1,0 +1,302 @@
+"""Causes of a torque residual: torques linear in a few parameters, and hints for fitted parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, root_mean_square
+from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
+
+_STANDSTILL = 0.02  # of a joint's highest speed: below it Coulomb friction is proportional to the speed
+_NEGLIGIBLE = 0.05  # of the measured RMS torque or of gravity: smaller effects are not listed
+_NO_GRAVITY = 0.15  # of the model's gravity
+_SMALL_ANGLE = 3.0  # degrees
+_OBSERVABLE = 1e-7  # of the largest eigenvalue of the squared torque by direction of gravity
+_LIGHT = 0.02  # kg, or kg m
+_REACH = 0.3  # m: a payload may be as far from its link's origin as this, or as neighbouring joints from each other
+_SIGNIFICANT, _HIGHLY_SIGNIFICANT = 3.0, 5.0  # standard errors
+_SPREAD = 0.3  # prior standard deviation of a link's parameters about the model's, as a share of the link's own
+_PRIOR_SAMPLES = 30.0  # samples that this prior counts as
+_IMPLAUSIBLE = 5.0  # prior standard deviations of a link's parameters
+_DRIVING = 0.2  # of the friction power: more negative power is rejected as driving, not friction
+_TINY = 1e-9  # Nm or N
+_MIN_DELAY, _MAX_DELAY = 2e-3, 0.1  # s
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Recorded motion of n joints at m times, and the time derivative (m, n) of its effort in Nm/s or N/s."""
+
+    motion: RecordedMotion
+    effort_rate: Array
+
+
+class Hypothesis(NamedTuple):
+    """A cause whose additional torque is linear in p parameters.
+
+    Attributes
+    ----------
+    columns
+        Torque (m, n, p) in Nm or N for a unit of each parameter.
+    describe
+        Function of the fitted parameters (p,) and their standard errors (p,). It returns the hint (cause, size and
+        cure), or None if the parameters are implausible.
+    precision
+        Prior inverse variances (p,) of the parameters about 0, if torques have unit variance; 0: no prior.
+    effect
+        Share of the measured RMS torque that the cause must contribute in at least one joint.
+    complexity
+        Number of causes that it counts as in model selection: larger for causes that can imitate others.
+    """
+
+    columns: Array
+    describe: Callable[[Array, Array], str | None]
+    precision: Array
+    effect: float = 0.03
+    complexity: float = 1.0
+
+
+Cause = Callable[[RobotModel, Evidence], Hypothesis]
+FRICTION = "missing friction"
+
+
+def causes(model: RobotModel) -> Mapping[str, Cause]:
+    """Return the possible causes of the torque residual of ``model``, by name.
+
+    Each is a function of a model and the ``Evidence`` with its joints; it returns the ``Hypothesis`` of this cause.
+    """
+    links = model.moving_links
+    return {
+        "another direction of gravity": _gravity,
+        **{f"a payload on {links[body]}": partial(_payload, body) for body in _payload_bodies(model)},
+        FRICTION: friction,
+        "constant offsets": _offsets,
+        "rotor inertia": _rotors,
+        "a delay of the effort": _delay,
+        "other link parameters": _links,
+    }
+
+
+def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    columns = np.stack([model.with_gravity(unit).gravity_torque(evidence.motion.q) for unit in np.eye(3)], axis=-1)
+
+    def describe(values: Array, errors: Array) -> str | None:
+        modelled = model.gravity
+        flat = columns.reshape(-1, 3)
+        magnitude = float(np.linalg.norm(modelled)) or 9.81
+        # Only components of gravity that load a joint along the motion are compared.
+        strength, directions = np.linalg.eigh(flat.T @ flat)
+        directions = directions[:, strength > _OBSERVABLE * strength[-1]]
+        projection = directions @ directions.T
+        estimate, expected = projection @ (modelled + values), projection @ modelled
+        size = float(np.linalg.norm(estimate))
+        if size < _NO_GRAVITY * np.linalg.norm(expected):
+            return (
+                "the measured effort has no gravity in it: the driver subtracts it, or the arm is balanced. "
+                "Cure: --gravity 0 0 0"
+            )
+        # The unobservable component completes the magnitude, in the model's direction.
+        hidden = modelled - expected
+        rest = np.sqrt(max(0.0, magnitude**2 - size**2))
+        direction = estimate + hidden * (rest / np.linalg.norm(hidden) if hidden.any() else 0.0)
+        size = float(np.linalg.norm(direction))
+        if abs(size - magnitude) > 2 * _NEGLIGIBLE * magnitude:
+            return None
+        vector = " ".join(f"{x:g}" for x in np.round(direction * magnitude / size, 2) + 0.0)
+        if not modelled.any():
+            return (
+                f"the measured effort has gravity in it, the model has none: it is ({vector}) m/s^2. "
+                f"Cure: --gravity {vector}"
+            )
+        angle = float(np.degrees(np.arccos(np.clip(direction @ modelled / (size * magnitude), -1.0, 1.0))))
+        if angle < _SMALL_ANGLE:
+            return None
+        mounted = "on a wall" if abs(angle - 90.0) < 10.0 else "on a ceiling" if angle > 170.0 else "tilted"
+        return (
+            f"gravity points {angle:.0f} degrees away from the model's, as for a robot that is mounted {mounted}: "
+            f"it is ({vector}) m/s^2. Cure: --gravity {vector}, or gravity in the dynamics file"
+        )
+
+    return Hypothesis(columns, describe, np.zeros(3))
+
+
+def _payload_bodies(model: RobotModel) -> list[int]:
+    """Return the bodies at which a payload is likely: leaves of the tree, and parents of several bodies."""
+    parents = [link.parent for link in LinkTree.of(model).links]
+    carried = [parents.count(body) for body in range(len(parents))]
+    last = [body for body, count in enumerate(carried) if count == 0]
+    branching = {parents[body] for body in last if parents[body] >= 0 and carried[parents[body]] > 1}
+    return [*last, *sorted(branching)]
+
+
+def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
+    motion = evidence.motion
+    link = model.moving_links[body]
+    own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
+    masses = model.inertial_parameters[: PARAMETERS * len(model.moving_links) : PARAMETERS]
+    far = max(_REACH, *(float(np.linalg.norm(part.position)) for part in LinkTree.of(model).links))
+    known = _known_payload(body, model)
+
+    def describe(values: Array, errors: Array) -> str | None:
+        mass, moment = values[0], values[1:4]
+        if abs(mass) > _SIGNIFICANT * errors[0] and abs(mass) > _LIGHT:
+            com = moment / mass
+            if np.linalg.norm(com) > far or not -1.5 * masses[body] < mass < masses.sum():
+                return None
+            where = f"with its centre of mass at [{', '.join(f'{x:.3f}' for x in com)}] m in the axes of {link}"
+            size = f"{abs(mass):.2f} kg on {link}, {where}"
+            heavier = mass > 0.0
+        else:
+            # The mass is not observable, as where the link's origin does not move.
+            if np.linalg.norm(moment) < _LIGHT:
+                return None
+            size = f"a first moment of [{', '.join(f'{x:.3f}' for x in moment)}] kg m on {link}"
+            heavier = True
+        if heavier:
+            cure = f"add it to {known}" if known else "define it as payload in the dynamics file"
+            return f"the robot carries a payload that the model lacks: {size}. Cure: {cure}"
+        cure = f"correct or remove {known}" if known else "give absent links mass 0 under links in the dynamics file"
+        return f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}"
+
+    columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
+    return Hypothesis(columns, describe, np.zeros(PARAMETERS))
+
+
+def _known_payload(body: int, model: RobotModel) -> str:
+    """Return the payload of the model on a body, with its mass and link; empty if there is none."""
+    if (link := model.payload_link) is None or model.link_frames[link].body != body:
+        return ""
+    change = model.inertial_parameters - model.with_payload(link, 0.0, np.zeros(3), np.zeros(6)).inertial_parameters
+    return f"the payload of {change[PARAMETERS * body]:.2f} kg on {link} in the dynamics file"
+
+
+def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    """Return the hypothesis of missing friction, with 3 n parameters.
+
+    These are n viscous coefficients (Nm s/rad or N s/m), n Coulomb levels (Nm or N) in positive direction, and n in
+    negative direction, each in the order of the model's n joints, which ``evidence`` must have too.
+    """
+    motion, n = evidence.motion, model.n
+    columns = np.zeros((len(motion.time), n, 3 * n))
+    joints = np.arange(n)
+    slow = np.maximum(_STANDSTILL * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
+    columns[:, joints, joints] = motion.qd
+    columns[:, joints, n + joints] = np.clip(motion.qd / slow, 0.0, 1.0)
+    columns[:, joints, 2 * n + joints] = np.clip(motion.qd / slow, -1.0, 0.0)
+
+    def describe(values: Array, errors: Array) -> str | None:
+        viscous, forwards, backwards = values.reshape(3, model.n)
+        known = model.friction_torque(motion.q, motion.qd)
+        torque = columns @ values
+        matters = root_mean_square(torque) > _NEGLIGIBLE * root_mean_square(motion.tau)
+        # Friction dissipates in both directions; a torque that does not is an offset or due to another cause.
+        dissipates = np.ones(model.n, dtype=bool)
+        for direction in (1.0, -1.0):
+            moving = direction * motion.qd > 0.0
+            dissipates &= (moving * motion.qd * (known + torque)).sum(axis=0) >= 0.0
+        listed = matters & dissipates
+        power = (motion.qd * (known + torque)).sum(axis=0)
+        driving = power < -_DRIVING * np.abs(motion.qd * torque).sum(axis=0)
+        if not listed.any() or (matters & driving).any():
+            return None
+        cause = "friction differs: add to the model's values"
+        if not known[:, listed].any():
+            cause = "the model has no friction where the robot has"
+        units = "Nm s/rad and Nm" + (", or N s/m and N" if model.prismatic_joints else "")
+        each = "; ".join(
+            f"{name} viscous {viscous[j]:.2g}, Coulomb {forwards[j]:.2g} forwards and {backwards[j]:.2g} backwards"
+            for j, name in enumerate(model.joint_names)
+            if listed[j]
+        )
+        return (
+            f"{cause} ({units}): {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics "
+            "file, or let identify do it"
+        )
+
+    return Hypothesis(columns, describe, np.zeros(3 * n), complexity=1.3)
+
+
+def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    tau = evidence.motion.tau
+    columns = np.broadcast_to(np.eye(model.n), (len(tau), model.n, model.n)).copy()
+
+    def describe(values: Array, errors: Array) -> str | None:
+        matters = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
+        offsets = [f"{name} {x:.3g}" for name, x, big in zip(model.joint_names, values, matters, strict=True) if big]
+        if not offsets:
+            return None
+        return f"the measured effort has constant offsets: {', '.join(offsets)}. Cure: zero the torque sensors"
+
+    # A larger complexity: on a vertical prismatic joint gravity is constant too, and the more likely cause.
+    return Hypothesis(columns, describe, np.zeros(model.n), complexity=1.1)
+
+
+def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    motion = evidence.motion
+    columns = motion.qdd[:, :, np.newaxis] * np.eye(model.n)
+
+    def describe(values: Array, errors: Array) -> str | None:
+        matters = np.abs(values) * root_mean_square(motion.qdd) > _NEGLIGIBLE * root_mean_square(motion.tau)
+        listed = matters & (values > _SIGNIFICANT * errors)
+        if not listed.any():
+            return None
+        each = ", ".join(f"{name} {values[j]:.3g}" for j, name in enumerate(model.joint_names) if listed[j])
+        return (
+            f"rotor inertia is missing in the model: {each} kg m^2 (kg) at the joint. Cure: give rotor_inertia and "
+            "gear_ratio in the dynamics file, or let identify do it"
+        )
+
+    return Hypothesis(columns, describe, np.zeros(model.n))
+
+
+def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    def describe(values: Array, errors: Array) -> str | None:
+        delay = float(values[0])
+        if not max(_MIN_DELAY, _HIGHLY_SIGNIFICANT * errors[0]) < abs(delay) < _MAX_DELAY:
+            return None
+        return (
+            f"the effort is {1000 * abs(delay):.1f} ms {'behind' if delay > 0.0 else 'ahead of'} position and "
+            f"velocity. Cure: --effort-delay {delay:.4f}"
+        )
+
+    return Hypothesis(-evidence.effort_rate[:, :, np.newaxis], describe, np.zeros(1), effect=0.003, complexity=0.02)
+
+
+def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    motion = evidence.motion
+    count = PARAMETERS * len(model.moving_links)
+    columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, :count]
+    spread = _parameter_spread(model.inertial_parameters[:count].reshape(-1, PARAMETERS)).ravel()
+
+    def describe(values: Array, errors: Array) -> str | None:
+        if np.abs(values / spread).max() > _IMPLAUSIBLE:
+            return None
+        shares = root_mean_square(columns @ values) / np.maximum(root_mean_square(motion.tau), _TINY)
+        each = ", ".join(
+            f"{name} {100 * share:.0f} %"
+            for name, share in zip(model.joint_names, shares, strict=True)
+            if share > _NEGLIGIBLE
+        )
+        return (
+            "the links' masses, centres of mass or inertias differ from the model's"
+            f"{'; share of the measured torque: ' + each if each else ''}. Cure: run robot_dynamics identify"
+        )
+
+    return Hypothesis(columns, describe, _PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0)
+
+
+def _parameter_spread(parameters: Array) -> Array:
+    """Return prior standard deviations (bodies, 10) of inertial ``parameters`` (bodies, 10)."""
+    mass = np.maximum(parameters[:, 0], 0.05 * parameters[:, 0].mean() + np.finfo(float).tiny)
+    about = 0.5 * parameters[:, [4, 7, 9]].sum(axis=1) / mass
+    radius = np.sqrt(np.maximum(about, 0.05**2))
+    sizes = np.stack([mass, *[mass * radius] * 3, *[mass * radius**2] * 6], axis=1)
+    return np.asarray(_SPREAD * sizes)

@@ -1,0 +1,162 @@
+"""Corrections of a recording: order and signs of joints, and order, signs and units of efforts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from robot_dynamics_ros.analysis.identification.causes import Evidence, friction
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+
+_MIN_UNIT_RATIO = 3.0  # measured over the model's torque, or its inverse: smaller ratios are errors of the model
+_EQUAL = 1.5  # ratio of unit factors that errors of the model's masses explain
+_PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
+_EXPLAINED = 0.5  # of a joint's squared measured torque: a factor that explains less is unknown
+_FAR_BETTER = 4.0  # ratio of squared errors
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """Correction of one mistake of a recording.
+
+    Attributes
+    ----------
+    hint
+        The mistake and its cure; empty for no correction.
+    joints, signs
+        Index (n,) in the recording, and sign (n,), of position, velocity and acceleration of each joint of the model.
+    efforts, gains
+        Index (n,) in the recording, and gain (n,) in Nm or N per recorded unit, of the effort of each joint.
+    complexity
+        Number of causes that it counts as in model selection.
+    """
+
+    hint: str
+    joints: list[int]
+    signs: Array
+    efforts: list[int]
+    gains: Array
+    complexity: float
+
+    @classmethod
+    def none(cls, n: int) -> Correction:
+        """Return the correction of ``n`` joints that changes nothing, with complexity 0."""
+        return cls("", list(range(n)), np.ones(n), list(range(n)), np.ones(n), 0.0)
+
+    def apply(self, evidence: Evidence) -> Evidence:
+        """Return ``evidence`` in the model's order of joints, motion times ``signs`` and effort times ``gains``."""
+        motion = evidence.motion
+        q, qd, qdd = (values[:, self.joints] * self.signs for values in (motion.q, motion.qd, motion.qdd))
+        tau, rate = (values[:, self.efforts] * self.gains for values in (motion.tau, evidence.effort_rate))
+        return Evidence(replace(motion, q=q, qd=qd, qdd=qdd, tau=tau), rate)
+
+
+def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
+    """Yield corrections of units, signs or order that ``evidence``, with the joints of ``model``, may need."""
+    names = evidence.motion.joint_names
+    plain = replace(Correction.none(len(names)), complexity=1.0)
+    yield from _unit_corrections(model, evidence)
+    yield replace(
+        plain,
+        hint="every effort has the wrong sign. Cure: reverse the signs in the driver: positive effort must "
+        "accelerate the joint in positive direction",
+        gains=-plain.gains,
+    )
+    for j, name in enumerate(names):
+        signs = plain.signs.copy()
+        signs[j] = -1.0
+        yield replace(
+            plain,
+            hint=f"the measured effort of {name} has the wrong sign. Cure: reverse its sign in the driver, or "
+            f"--drive-gains {name}=-1",
+            gains=signs,
+        )
+        yield replace(
+            plain,
+            hint=f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: reverse the "
+            "joint's <axis> in the URDF, or the signs in the driver",
+            signs=signs,
+            gains=signs,
+        )
+    for i, j in itertools.combinations(range(len(names)), 2):
+        first, second = names[i], names[j]
+        order = list(range(len(names)))
+        order[i], order[j] = j, i
+        yield replace(
+            plain,
+            hint=f"the efforts of {first} and {second} are swapped. Cure: check the order of the effort in the driver",
+            efforts=order,
+        )
+        yield replace(
+            plain,
+            hint=f"{first} and {second} are swapped. Cure: check the names in the driver, or swap them back with "
+            f"--rename {first}={second} {second}={first}",
+            joints=order,
+            efforts=order,
+        )
+
+
+def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
+    """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
+    names, plain = evidence.motion.joint_names, replace(Correction.none(model.n), complexity=1.0)
+    factors, explained = _unit_factors(model, evidence)
+    if not explained.any():
+        return
+    common = float(np.median(factors[explained]))
+    unit = next((unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common)
+    if max(abs(common), 1.0 / abs(common)) > _MIN_UNIT_RATIO:
+        where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
+        yield replace(
+            plain,
+            hint=f"every effort is {common:.4g} times the model's, {where}. Cure: record torque at the joints in Nm, "
+            f"or --drive-gains {1.0 / unit:.4g}",
+            gains=np.full(model.n, 1.0 / unit),
+        )
+    factors = np.where(explained, factors, common)
+    spread = np.maximum(factors / common, common / factors)
+    if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
+        return
+    if (np.maximum(np.abs(factors), 1.0 / np.abs(factors)) > _MIN_UNIT_RATIO).any():
+        gains = " ".join(f"{name}={1.0 / factor:.3g}" for name, factor in zip(names, factors, strict=True))
+        yield replace(
+            plain,
+            hint="joint efforts are in different units per joint, as currents or torques before the gear: gains "
+            f"{gains} by the model's masses. Cure: --drive-gains with the drives' own gains, or with these",
+            gains=1.0 / factors,
+            complexity=1.5,
+        )
+
+
+def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
+    """Return the ratio (n,) of measured to model torque, and True (n,) if it explains the measured torque.
+
+    Where it fits far better, friction and an offset are fitted too, instead of the model's friction.
+    """
+    motion = evidence.motion
+    rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
+    whole = rigid + model.friction_torque(motion.q, motion.qd)
+    columns = friction(model, evidence).columns
+    factors, explained = np.ones(model.n), np.zeros(model.n, dtype=bool)
+    for j in range(model.n):
+        others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
+        factors[j], share, error = _factor(motion.tau[:, j], whole[:, j], others[:, :0])
+        free, free_share, free_error = _factor(motion.tau[:, j], rigid[:, j], others)
+        if error > _FAR_BETTER * free_error and free_share > _EXPLAINED:
+            factors[j], share = free, free_share
+        explained[j] = share > _EXPLAINED
+    return factors, explained
+
+
+def _factor(measured: Array, torque: Array, others: Array) -> tuple[float, float, float]:
+    """Return the factor of ``torque`` in ``measured``, fitted along with ``others``, R^2, and the squared error."""
+    both = np.column_stack([torque, measured])
+    both = both - others @ np.linalg.lstsq(others, both, rcond=None)[0]
+    inner = both.T @ both
+    if not inner[0, 0] * inner[1, 1] > 0.0:
+        return 1.0, 0.0, float(inner[1, 1])
+    share = float(inner[0, 1] ** 2 / (inner[0, 0] * inner[1, 1]))
+    return float(inner[0, 1] / inner[0, 0]), share, (1.0 - share) * float(inner[1, 1])

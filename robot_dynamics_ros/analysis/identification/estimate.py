@@ -1,0 +1,446 @@
+"""Identification: physically consistent parameters that fit recorded torques, close to a prior model.
+
+The ten parameters of a body are its mass m (kg), first moment h = m c (3, kg m), and moments of inertia ixx, ixy, ixz,
+iyy, iyz, izz (kg m^2) of I about the origin of its link frame, in the axes of that frame. Its pseudo-inertia
+P = [[S, h], [h^T, m]], S = tr(I)/2 1 - I, is positive definite if and only if a distribution of mass has these
+parameters: P. Wensing, S. Kim, J.-J. Slotine, "Linear matrix inequalities for physically consistent inertial parameter
+identification", RA-L 2018. Where the data do not determine a parameter, the entropic divergence from the prior P0,
+D(P, P0) = tr(P0^-1 P) - log det(P0^-1 P) - 4, does. It is independent of frames and units, and keeps P positive
+definite: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: a convex programming approach", T-RO
+2020.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import lsq_linear
+
+from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS, FrictionShape, candidate_shapes
+from robot_dynamics_ros.analysis.identification.least_squares import (
+    PARTS,
+    BaseEstimate,
+    Factors,
+    Samples,
+    estimate_base,
+)
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.parameterization import KINDS, Parameterization
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.dynamics_file import JointDynamics
+from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
+
+_ROUNDS = 200
+_CONVERGED = 1e-10  # squared Newton decrement, in units of the cost
+_HALVINGS = 60
+_ARMIJO = 0.1
+
+_MIN_RADIUS = 0.01  # m, of gyration about the centre of mass, in every direction
+_MASSLESS_SHARE, _MASSLESS_RADIUS = 0.05, 0.05  # of the mean body's mass; m
+
+
+def pseudo_inertia(parameters: Array) -> Array:
+    """Return the pseudo-inertia P (..., 4, 4) of the ten parameters (..., 10) of bodies."""
+    inertia = parameters[..., [[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
+    pseudo = np.empty((*parameters.shape[:-1], 4, 4))
+    pseudo[..., :3, :3] = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - inertia
+    pseudo[..., :3, 3] = pseudo[..., 3, :3] = parameters[..., 1:4]
+    pseudo[..., 3, 3] = parameters[..., 0]
+    return pseudo
+
+
+def body_parameters(pseudo: Array) -> Array:
+    """Return the ten parameters (..., 10) of bodies with the pseudo-inertia P (..., 4, 4): I = tr(S) 1 - S."""
+    s = pseudo[..., :3, :3]
+    inertia = np.trace(s, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - s
+    upper = np.triu_indices(3)
+    return np.concatenate([pseudo[..., 3, 3:], pseudo[..., :3, 3], inertia[..., upper[0], upper[1]]], axis=-1)
+
+
+_UNITS = pseudo_inertia(np.eye(PARAMETERS))
+
+
+def physical_prior(parameters: Array) -> Array:
+    """Return the ten ``parameters`` (bodies, 10) of each body, adjusted to a positive definite pseudo-inertia.
+
+    Thin rods, point masses and impossible inertias get a radius of gyration about their centre of mass of at least 1 cm
+    in every direction. A body without mass becomes a ball at its link's origin with 5 % of the mean mass of the others
+    (1 kg if there are none) and a radius of gyration of 5 cm.
+    """
+    masses = parameters[:, 0]
+    mean = float(masses[masses > 0.0].mean()) if (masses > 0.0).any() else 1.0
+    result = []
+    for pseudo in pseudo_inertia(parameters):
+        mass = pseudo[3, 3]
+        if mass <= 0.0:
+            small = _MASSLESS_SHARE * mean
+            result.append(np.diag([*[small * _MASSLESS_RADIUS**2] * 3, small]))
+            continue
+        com = pseudo[:3, 3] / mass
+        values, axes = np.linalg.eigh(pseudo[:3, :3] - mass * np.outer(com, com))
+        about = axes @ np.diag(np.maximum(values, mass * _MIN_RADIUS**2)) @ axes.T
+        fixed = pseudo.copy()
+        fixed[:3, :3] = about + mass * np.outer(com, com)
+        result.append(fixed)
+    return body_parameters(np.array(result))
+
+
+def feasible_fit(
+    triangle: Array, prior: Array, bodies: int, weight: float, weights: Array, start: Array | None = None
+) -> Array:
+    """Return the parameters x (p,) that minimize a convex cost: squared residual plus distance from the prior.
+
+    The cost is 1/2 |R x - z|^2 + ``weight`` sum D(P, P0) + ``weights`` (x/x0 - log(x/x0) - 1), where x starts with the
+    ten parameters of each of ``bodies`` bodies, in SI units, and continues with positive scalars. It is minimized by
+    Newton's method with a line search (Boyd, Vandenberghe, "Convex optimization", chapter 9.6).
+
+    ``triangle`` (rows, p + 1) is [R z]: regressor and torque divided by the noise, or their triangular factor.
+    ``prior`` (p,) is x0, with P0 of each body. Its P0 must be positive definite and its scalars positive, as those of
+    ``start`` (p,), the first iterate (default: the prior). ``weights`` (p - 10 bodies,) belong to the scalars.
+    """
+    first = PARAMETERS * bodies
+    matrix, target = triangle[:, :-1], triangle[:, -1]
+    inverse = np.asarray(np.linalg.inv(_pseudo(prior, first)), dtype=np.float64)
+    constant = np.linalg.slogdet(inverse)[1].sum()
+
+    def cost(x: Array) -> float:
+        share = x[first:] / prior[first:]
+        try:
+            factors = np.linalg.cholesky(_pseudo(x, first))
+        except np.linalg.LinAlgError:
+            return np.inf
+        if (share <= 0.0).any():
+            return np.inf
+        logs = constant + 2.0 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum()
+        divergence = np.einsum("bij,bji->", inverse, _pseudo(x, first)) - logs - 4.0 * bodies
+        residual = matrix @ x - target
+        return float(0.5 * residual @ residual + weight * divergence + weights @ (share - np.log(share) - 1.0))
+
+    x = (prior if start is None else start).copy()
+    now = cost(x)
+    for _ in range(_ROUNDS):
+        rows, right = _newton(x, inverse, first, weight, weights, prior)
+        above = np.column_stack([matrix, target - matrix @ x])
+        reduced = np.asarray(np.linalg.qr(np.vstack([above, np.column_stack([rows, right])]), mode="r"))[: len(x)]
+        step = solve_triangular(reduced[:, :-1], reduced[:, -1])
+        decrement = float(reduced[:, -1] @ reduced[:, -1])
+        if decrement < _CONVERGED:
+            x = x + step  # such a small step stays feasible (Dikin's ellipsoid)
+            break
+        share = 1.0
+        for _ in range(_HALVINGS):
+            after = cost(x + share * step)
+            if after <= now - _ARMIJO * share * decrement:
+                break
+            share *= 0.5
+        else:
+            break  # rounding: no step lowers the cost
+        x, now = x + share * step, after
+    return x
+
+
+def _pseudo(x: Array, first: int) -> Array:
+    return pseudo_inertia(x[:first].reshape(-1, PARAMETERS))
+
+
+def _newton(x: Array, inverse: Array, first: int, weight: float, weights: Array, prior: Array) -> tuple[Array, Array]:
+    """Return rows A and right side b whose least-squares solution s is the Newton step of the divergences."""
+    # With P = L L^T, F_k = L^-1 E_k L^-T: Hessian tr(F_k F_l) = A^T A, gradient tr(F_k (L^T P0^-1 L - 1)) = -A^T b.
+    factors = np.linalg.cholesky(_pseudo(x, first))
+    bodies, scalars = len(factors), len(x) - first
+    half = np.linalg.solve(factors[:, np.newaxis], _UNITS[np.newaxis])  # NumPy 1 takes fewer axes for vectors
+    units = np.linalg.solve(factors[:, np.newaxis], np.swapaxes(half, -1, -2))  # (bodies, 10, 4, 4)
+    off = np.swapaxes(factors, 1, 2) @ inverse @ factors - np.eye(4)
+    rows = np.zeros((16 * bodies + scalars, len(x)))
+    for body in range(bodies):
+        places = slice(PARAMETERS * body, PARAMETERS * (body + 1))
+        rows[16 * body : 16 * (body + 1), places] = np.sqrt(weight) * units[body].reshape(PARAMETERS, 16).T
+    rows[range(16 * bodies, len(rows)), range(first, len(x))] = np.sqrt(weights) / x[first:]
+    right = np.sqrt(weights) * (x[first:] / prior[first:] - 1.0)
+    return rows, -np.concatenate([np.sqrt(weight) * off.ravel(), right])
+
+
+_WEIGHTS = 10.0 ** np.arange(0.0, 5.0)  # of the prior; 100 counts as a measurement of 10 % standard deviation
+_BARRIER = 1e-3  # weight of the prior of friction and added rotors: it only keeps them positive
+_ADDED_ROTOR = 0.01  # of the inertia at the joint: prior of a rotor that the model does not have
+_MIN_FRICTION = 1e-3  # of the joints' mean noise: prior of a friction coefficient, in SI units
+
+FRICTION_KINDS = ("auto", *KINDS)
+"""Friction to identify.
+
+``auto``: viscous and Coulomb friction, and for each joint the Stribeck effect or a sigmoid if cross-validation favours
+it. ``viscous_coulomb``: viscous and Coulomb friction. ``none``: no friction. ``keep``: the prior model's, unchanged.
+"""
+
+_POSITIVE = (".mass", ".ixx", ".iyy", ".izz", "inertia", *(f".{name}" for name in COEFFICIENTS))
+_SIGNIFICANT = 2.0  # standard errors
+_BETTER = 0.95  # of the RMS error
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Result of ``identify``: p parameters of a robot, and their r base parameters.
+
+    Attributes
+    ----------
+    parameterization
+        The identified parameters by name, and the prior model.
+    estimate
+        The base parameters by unconstrained least squares, with standard deviations.
+    values
+        Physically consistent parameters (p,) in SI units, in the order of ``parameterization.names``.
+    weight
+        Weight of the prior model in ``values``, chosen by cross-validation.
+    loss
+        Relative increase of the weighted RMS residual from unconstrained least squares to ``values``; 0.1 is 10 %.
+    samples
+        Number of measured torques used, over all joints.
+    """
+
+    parameterization: Parameterization
+    estimate: BaseEstimate
+    values: Array
+    weight: float
+    loss: float
+    samples: int
+
+    @property
+    def impossible(self) -> NDArray[np.bool_]:
+        """True (r,) if the estimate of a base parameter is negative although it is a sum of nonnegative quantities."""
+        positive = [name.endswith(_POSITIVE) for name in self.parameterization.names]
+        combination = self.estimate.base.combination
+        sums = np.all((combination == 0.0) | ((combination > 0.0) & positive), axis=1)
+        return np.asarray(sums & (self.estimate.values < 0.0))
+
+    @property
+    def base_values(self) -> Array:
+        """Base parameters (r,) of ``values``, comparable with ``estimate.values``."""
+        return self.estimate.base.combination @ self.values
+
+
+def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION_KINDS[0]) -> Identification:
+    """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
+
+    ``model`` is the prior. ``motions`` must have its joints, in its order. ``friction`` is "viscous_coulomb", "none",
+    "keep" (the prior's) or "auto" (also Stribeck effect or sigmoid, where cross-validation favours it). Of a joint that
+    does not move, neither torque nor friction is used. Raises RobotDynamicsError for any other kind, and BagError if
+    the motions are too short.
+    """
+    parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
+    samples, factors, estimate, weight, values = _fitted(parameterization, motions)
+    if friction == FRICTION_KINDS[0]:
+        shapes = _chosen_shapes(parameterization, samples, values, estimate.noise)
+        if shapes != parameterization.shapes:
+            parameterization = Parameterization.of(model, KINDS[0], shapes)
+            samples, factors, estimate, weight, values = _fitted(parameterization, motions)
+    x = np.zeros(len(values))
+    x[estimate.base.independent] = estimate.values
+    least, constrained = (float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values))
+    loss = float(np.sqrt(constrained / least)) - 1.0
+    return Identification(parameterization, estimate, values, weight, loss, int(factors.counts.sum()))
+
+
+def _fitted(
+    parameterization: Parameterization, motions: Sequence[RecordedMotion]
+) -> tuple[Samples, Factors, BaseEstimate, float, Array]:
+    """Return samples, their factors, the base parameters, the weight of the prior, and consistent values (p,)."""
+    samples = Samples.of(parameterization, motions)
+    factors = Factors.of(parameterization, samples)
+    estimate = estimate_base(parameterization, samples, factors)
+    prior = _prior(parameterization, estimate, samples)
+    weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
+    return samples, factors, estimate, weight, _fit(parameterization, factors.weighted(estimate.noise), prior, weight)
+
+
+def _chosen_shapes(
+    parameterization: Parameterization, samples: Samples, values: Array, noise: Array
+) -> tuple[FrictionShape, ...]:
+    """Return the friction shape of each joint, chosen by cross-validation with the inertias of ``values`` (p,).
+
+    Another shape than viscous and Coulomb friction must reduce the RMS error by 5 %, significantly, and must not
+    increase the error of all samples, including those near a reversal.
+    """
+    everywhere = replace(samples, used=np.ones_like(samples.used))
+    inertial = values * (np.arange(len(values)) < parameterization.new_rotors.stop)
+    chunks = everywhere.columns(parameterization)
+    torque = np.concatenate([torque - columns @ inertial for _, columns, torque in chunks]) / noise
+    moved = parameterization.moves.astype(np.float64)
+
+    def errors(shapes: Sequence[FrictionShape]) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Return the mean square of used and the sum of squares of all samples (PARTS, joints); True if physical."""
+        columns = parameterization.friction_torques(samples.qd, shapes) / noise[:, np.newaxis]
+        rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
+        falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
+        physical = np.ones(len(shapes), dtype=bool)
+        squares = np.zeros_like(torque)
+        for part in range(PARTS):
+            left_out = samples.part == part
+            triangle = np.asarray(np.linalg.qr(rows[samples.used & ~left_out[:, np.newaxis]], mode="r"))
+            fit = lsq_linear(triangle[:, :-1], triangle[:, -1], (0.0, np.inf), method="bvls").x
+            _, forwards, backwards, static, _ = fit.reshape(len(COEFFICIENTS), -1)
+            physical &= (static >= np.maximum(forwards, backwards)) | ~falling
+            squares[left_out] = (rows[left_out] @ np.append(-fit, 1.0)) ** 2
+        parts = (np.arange(PARTS)[:, np.newaxis] == samples.part).astype(np.float64)
+        used, counts = parts @ (squares * samples.used) @ moved.T, parts @ samples.used @ moved.T
+        return used / np.maximum(counts, 1.0), parts @ squares @ moved.T, physical
+
+    chosen = list(parameterization.shapes)
+    before, before_all, _ = errors(chosen)
+    least = _BETTER**2 * before.mean(axis=0)
+    fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
+    for shapes in candidate_shapes(fastest):
+        after, after_all, physical = errors(shapes)
+        gain = before - after
+        clear = gain.mean(axis=0) > _SIGNIFICANT * gain.std(axis=0, ddof=1) / np.sqrt(PARTS)
+        better = (after.mean(axis=0) < least) & (after_all.sum(axis=0) <= before_all.sum(axis=0))
+        for j in np.flatnonzero(physical & clear & better):
+            chosen[j], least[j] = shapes[j], after[:, j].mean()
+    return tuple(chosen)
+
+
+def _prior(parameterization: Parameterization, estimate: BaseEstimate, samples: Samples) -> Array:
+    """Return consistent values (p,) near the model's own; friction from the estimate, if it has any."""
+    prior = parameterization.own.copy()
+    first = parameterization.scalars.start
+    prior[:first] = physical_prior(prior[:first].reshape(-1, PARAMETERS)).ravel()
+    prior[parameterization.new_rotors] = _ADDED_ROTOR * parameterization.joint_inertias(
+        samples.q[:: max(1, len(samples) // 50)]
+    )
+    estimates = dict(zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True))
+    floor = _MIN_FRICTION * float(estimate.noise.mean())
+    for k in range(parameterization.new_rotors.stop, len(prior)):
+        prior[k] = max(estimates.get(k, prior[k]), floor)
+    return prior
+
+
+def _fit(
+    parameterization: Parameterization, triangle: Array, prior: Array, weight: float, start: Array | None = None
+) -> Array:
+    weights = np.full(parameterization.scalars.stop - parameterization.scalars.start, _BARRIER)
+    weights[: len(parameterization.model.rotor_names)] = weight
+    return feasible_fit(triangle, prior, parameterization.bodies, weight, weights, start)
+
+
+def _chosen_weight(parameterization: Parameterization, factors: Factors, noise: Array, prior: Array) -> float:
+    """Return the weight of the prior by cross-validation over PARTS.
+
+    It is the largest within a standard error of the best: Breiman et al. 1984, "Classification and regression trees".
+    """
+    there = [k for k in range(PARTS) if factors.counts[k].any()]
+    triangles = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
+    squares = np.empty((len(_WEIGHTS), len(there)))
+    fits = [prior] * len(there)
+    for row in progress(range(len(_WEIGHTS))[::-1], "cross-validation"):  # each fit starts from the last
+        for column, (k, triangle) in enumerate(zip(there, triangles, strict=True)):
+            fits[column] = _fit(parameterization, triangle, prior, float(_WEIGHTS[row]), fits[column])
+            squares[row, column] = (factors.squares(fits[column])[k] / noise**2).sum() / factors.counts[k].sum()
+    best = squares[int(np.argmin(squares.mean(axis=1)))]
+    error = best.std(ddof=1) / np.sqrt(len(there)) if len(there) > 1 else 0.0
+    return float(_WEIGHTS[np.flatnonzero(squares.mean(axis=1) <= best.mean() + error)[-1]])
+
+
+_FRICTION_KEYS = {field.name for field in fields(JointDynamics)} - {"rotor_inertia", "gear_ratio", "rotor_carrier"}
+_TABLES = ("joints", "links", "couplings")
+
+
+def dynamics_document(identification: Identification, prior: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a dynamics file that turns the prior model into the identified one.
+
+    ``prior`` is the content of the prior model's dynamics file, empty if it has none. Entries that were not identified
+    are kept: couplings, the payload, friction of kind ``keep`` and of joints that do not move. A direction without
+    motion gets the Coulomb friction of the other. The link that a joint moves gets the parameters of the whole moving
+    body; links fixed to it get mass 0.
+    """
+    parameterization = identification.parameterization
+    model = parameterization.model
+    document: dict[str, Any] = copy.deepcopy(dict(prior))
+    document["gravity"] = model.gravity.tolist()
+    values = dict(zip(parameterization.names, identification.values.tolist(), strict=True))
+    seen = {parameterization.names[k] for k in np.flatnonzero(identification.estimate.base.combination.any(axis=0))}
+    joints = document["joints"] = dict(document.get("joints") or {})
+    for name, shape in zip(model.moving_joints, parameterization.shapes, strict=True):
+        entry = joints.get(name) or {}
+        still = name in identification.estimate.still
+        names = {c: f"{name}.{c}" for c in COEFFICIENTS if f"{name}.{c}" in values}
+        coefficients = {c: values[full] for c, full in names.items() if full in seen or not c.startswith("coulomb")}
+        friction = _friction_entry(coefficients, shape)
+        if parameterization.friction == "keep" or still:
+            friction = {key: value for key, value in entry.items() if key in _FRICTION_KEYS}
+        joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS}}
+        if f"{name} rotor.inertia" in values:
+            joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
+        elif f"{name}.rotor_inertia" in values and not still:
+            joint |= {"rotor_inertia": values[f"{name}.rotor_inertia"], "gear_ratio": 1.0, "rotor_carrier": "none"}
+    for k, rotor in enumerate(document.get("rotors") or []):
+        rotor["inertia"] = values.get(f"rotors[{k}].inertia", rotor["inertia"])
+    bodies = identification.values[: PARAMETERS * parameterization.bodies].reshape(-1, PARAMETERS)
+    links = document["links"] = dict(document.get("links") or {})
+    for link, frame in model.link_frames.items():
+        if frame.body >= 0:
+            links[link] = {"mass": 0.0, "com": [0.0] * 3, "inertia": [0.0] * 6}
+            if link == model.moving_links[frame.body]:
+                mass, com = float(bodies[frame.body, 0]), bodies[frame.body, 1:4] / bodies[frame.body, 0]
+                inertia = symmetric(*bodies[frame.body, 4:]) - steiner(mass, com)
+                links[link] = {"mass": mass, "com": com.tolist(), "inertia": inertia[np.triu_indices(3)].tolist()}
+    return document
+
+
+def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> dict[str, Any]:
+    """Return the friction entry of a joint in the dynamics file."""
+    forwards, backwards = (coefficients.get(key, 0.0) for key in ("coulomb", "coulomb_negative"))
+    entry: dict[str, Any] = {"viscous": 0.0, "coulomb": backwards, "coulomb_negative": forwards, **coefficients}
+    if "sigmoid" in entry:
+        amplitude = coefficients["sigmoid"]
+        entry["sigmoid"] = {"amplitude": amplitude, "slope": shape.sigmoid_slope, "shift": shape.sigmoid_shift}
+    if "static" in entry:
+        entry["static"] = max(entry["static"], entry["coulomb"], entry["coulomb_negative"])
+        entry["stribeck_velocity"] = shape.stribeck_velocity
+    return entry
+
+
+def write_dynamics_file(
+    path: Path,
+    document: Mapping[str, Any],
+    comments: Sequence[str],
+    *,
+    joint_comments: Mapping[str, str] = MappingProxyType({}),
+    footer: Sequence[str] = (),
+    overwrite: bool = False,
+) -> None:
+    """Write ``document`` as a dynamics file (YAML) between the lines of comment ``comments`` and ``footer``.
+
+    ``joint_comments`` are written behind the entries of joints, by name. Raises RobotDynamicsError if the file cannot
+    be written, or if it exists and ``overwrite`` is False.
+    """
+    text = "".join(f"# {line}\n" for line in comments)
+    for key, value in document.items():
+        if key not in _TABLES or not value:
+            text += yaml.safe_dump({key: value}, sort_keys=False, default_flow_style=None, width=np.inf)
+            continue
+        text += f"{key}:\n"
+        for name, entry in value.items():
+            note = joint_comments.get(name) if key == "joints" else None
+            text += f"  {_flow(name)}: {_flow(entry)}" + (f"  # {note}\n" if note else "\n")
+    try:
+        with path.open("w" if overwrite else "x", encoding="utf-8") as file:
+            file.write(text + "".join(f"# {line}\n" for line in footer))
+    except OSError as error:
+        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with --output") from None
+
+
+def _flow(value: Any) -> str:
+    """Return ``value`` as YAML on one line."""
+    return str(yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=np.inf))[1:-2]

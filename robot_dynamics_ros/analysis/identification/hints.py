@@ -1,0 +1,193 @@
+"""Hints: probable causes of a torque residual, chosen by cross-validation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.analysis.identification.causes import FRICTION, Evidence, causes, friction
+from robot_dynamics_ros.analysis.identification.corrections import Correction, corrections
+from robot_dynamics_ros.analysis.identification.motion import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+
+_SAMPLES = 1000  # used at most
+_MIN_SAMPLES = 60
+_MIN_REDUCTION = 0.3  # of the squared error, by a cause of complexity 1
+_ROUGH_NOISE = 0.3  # of a joint's measured RMS torque: first guess of its error
+_MAX_CAUSES = 3
+_SHORTLIST = 2  # corrections that are combined with all sets of causes
+_NOISE_FLOOR = 1e-3  # of a joint's measured RMS torque
+_TINY = 1e-9  # Nm or N
+_BLOCKS = 24
+_FOLDS = 4
+_RIDGE = 1e-8  # added to the diagonal of normal equations of columns of unit length
+_UNDETERMINED = 1e-4  # of a parameter's variance by the ridge alone: with more its standard error is infinite
+
+
+def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
+    """Return the probable causes of a torque residual, a sentence each with size and cure; empty if none explains it.
+
+    ``model`` is the model of ``analysis``. A hypothesis is a set of up to three causes, such as a payload or friction,
+    and at most one mistake of signs, order or units. It is fitted by weighted least squares and judged by
+    cross-validation over blocks of the recording. Each cause must reduce the squared error, most by about 30 %, have a
+    significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints.
+    """
+    motion = analysis.motion
+    thin = slice(None, None, -(-len(motion.time) // _SAMPLES))
+    if len(motion.time[thin]) < _MIN_SAMPLES:
+        return []
+    evidence = Evidence(motion.part(thin), np.gradient(motion.tau, motion.time, axis=0)[thin])
+    floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
+    floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # no effort is measured there
+    plain = _CrossValidation(model, Correction.none(model.n), evidence)
+    if (root_mean_square(plain.residual) <= floor).all():
+        return []
+    noise = np.maximum(plain.noise(), floor)
+    shortlist = _shortlist(model, evidence, 1.0 / noise)
+    fits = [plain, *(_CrossValidation(model, correction, evidence) for correction in shortlist)]
+    weights = 1.0 / np.maximum(np.min([fit.noise() for fit in fits], axis=0), floor)
+    measured = np.isfinite(floor)
+    least = float(((floor[measured] * weights[measured]) ** 2).sum()) * len(evidence.motion.time)
+    for fit in fits:
+        fit.weigh(weights)
+    # All causes together leave about the least error, which bounds the scores of the subsets: most need no fit.
+    bounds = {fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least)) for fit in fits}
+    best, best_hints = np.inf, None
+    subsets = [itertools.combinations(plain.hypotheses, count) for count in range(_MAX_CAUSES + 1)]
+    for fit, names in sorted(itertools.product(fits, itertools.chain(*subsets)), key=_complexity):
+        if bounds[fit] + _complexity((fit, names)) >= best:
+            continue
+        score = np.log(max(fit.cost(names), least)) + _complexity((fit, names))
+        if score < best and (described := fit.describe(names, plain.cost([]))) is not None:
+            best, best_hints = score, described
+    return best_hints or []
+
+
+def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
+    """Return the decrease of the log cost that the correction and the causes must achieve."""
+    fit, names = hypothesis
+    count = fit.correction.complexity + sum(fit.hypotheses[name].complexity for name in names)
+    return float(-np.log(1.0 - _MIN_REDUCTION) * count)
+
+
+def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Correction]:
+    """Return the corrections with the least cost, friction fitted along."""
+    costs = []
+    evidence = Evidence(evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3])
+    for correction in progress(list(corrections(model, evidence)), "causes of the residual"):
+        fit = _CrossValidation(model, correction, evidence, only_friction=True)
+        fit.weigh(weights)
+        costs.append((np.log(fit.cost([FRICTION])) + _complexity((fit, [])), correction))
+    costs.sort(key=lambda cost: cost[0])
+    return [correction for _, correction in costs[:_SHORTLIST]]
+
+
+class _CrossValidation:
+    """Cross-validated least squares of the residual (m, n) of a corrected recording, for any set of causes.
+
+    The samples are divided into 24 consecutive blocks; every fourth block is in the same fold.
+    """
+
+    def __init__(
+        self, model: RobotModel, correction: Correction, evidence: Evidence, only_friction: bool = False
+    ) -> None:
+        self.correction = correction
+        self._evidence = correction.apply(evidence)
+        self.residual = analyse_torque(model, self._evidence.motion).residual
+        selected = {FRICTION: friction} if only_friction else causes(model)
+        self.hypotheses = {name: cause(model, self._evidence) for name, cause in selected.items()}
+        parts = self.hypotheses.values()
+        ends = np.cumsum([0, *(part.columns.shape[2] for part in parts)]).tolist()
+        self._columns = {name: np.arange(*pair) for name, pair in zip(selected, itertools.pairwise(ends), strict=True)}
+        self._precision = np.concatenate([part.precision for part in parts])
+        rows = np.concatenate([*(part.columns for part in parts), self.residual[:, :, np.newaxis]], axis=2)
+        fold = np.arange(len(rows)) * _BLOCKS // len(rows) % _FOLDS
+        by_fold = [np.ascontiguousarray(rows[fold == k].transpose(1, 2, 0)) for k in range(_FOLDS)]
+        self._squares = np.array([part @ part.transpose(0, 2, 1) for part in by_fold])  # (folds, n, p + 1, p + 1)
+
+    def weigh(self, weights: Array) -> None:
+        """Set the weights (n,) of the joints' errors, in the order and inverse unit of the recorded effort."""
+        corrected = weights[self.correction.efforts] / np.abs(self.correction.gains)
+        self._normal = np.einsum("knpq,n->kpq", self._squares, corrected**2)
+
+    def noise(self) -> Array:
+        """Return each joint's RMS error (n,) with all causes or none, in the order and unit of the recorded effort."""
+        everything = list(self.hypotheses)
+        sizes = root_mean_square(self._evidence.motion.tau) + _TINY
+        errors = []
+        for j, (size, before) in enumerate(zip(sizes, root_mean_square(self.residual), strict=True)):
+            self._normal = self._squares[:, j] / (_ROUGH_NOISE * size) ** 2
+            errors.append(min(before, _ROUGH_NOISE * size * np.sqrt(self.cost(everything) / len(self.residual))))
+        recorded = np.empty(len(sizes))
+        recorded[self.correction.efforts] = errors / np.abs(self.correction.gains)
+        return recorded
+
+    def cost(self, names: Sequence[str]) -> float:
+        """Return the weighted sum of squared prediction errors over all folds, each predicted from the others."""
+        columns = self._indices(names)
+        used = np.append(columns, -1)
+        values = np.append(-self._fits_without_fold(columns), np.ones((_FOLDS, 1)), axis=1)
+        return float(np.einsum("kp,kpq,kq->", values, self._normal[:, used[:, np.newaxis], used], values))
+
+    def describe(self, names: Sequence[str], before: float) -> list[str] | None:
+        """Return the hints for a set of causes, fitted together; None if one is implausible or none explains anything.
+
+        The hints end before the first one that explains nothing.
+        ``before`` is the cost without correction and causes.
+        """
+        columns = self._indices(names)
+        values, errors = self._fit(columns)
+        described = {}
+        sizes = root_mean_square(self._evidence.motion.tau)
+        for name in names:
+            hypothesis, own = self.hypotheses[name], np.isin(columns, self._columns[name])
+            torque = root_mean_square(hypothesis.columns @ values[own])
+            hint = hypothesis.describe(values[own], errors[own])
+            if hint is None or not (torque > hypothesis.effect * sizes).any():
+                return None
+            described[name] = hint
+        # The correction comes first, then in each place the cause that reduces the remaining cost most.
+        order: list[str] = []
+        texts: list[str] = []
+        error = "squared error"
+        while len(texts) < len(names) + bool(self.correction.hint):
+            if self.correction.hint and not texts:
+                hint, cost = self.correction.hint, self.cost([])
+            else:
+                order.append(min(set(names) - set(order), key=lambda name: self.cost([*order, name])))
+                hint, cost = described[order[-1]], self.cost(order)
+            if cost >= before:
+                return texts or None
+            texts.append(f"{hint} (it explains {100 * (1.0 - cost / before):.0f} % of the {error})")
+            before, error = cost, "remaining squared error"
+        return texts
+
+    def _indices(self, names: Sequence[str]) -> NDArray[np.intp]:
+        return np.concatenate([np.empty(0, dtype=np.intp), *(self._columns[name] for name in names)])
+
+    def _fits_without_fold(self, columns: NDArray[np.intp]) -> Array:
+        """Return for each fold the parameters (folds, p) fitted to the other folds."""
+        gram, moment, scale = _scaled(self._normal.sum(axis=0) - self._normal, columns, self._precision)
+        return np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale
+
+    def _fit(self, columns: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Return the parameters (p,) fitted to all samples, and their standard errors by the jackknife (Efron 1982)."""
+        gram, moment, scale = _scaled(self._normal.sum(axis=0), columns, self._precision)
+        inverse = np.linalg.inv(gram)
+        others = self._fits_without_fold(columns)
+        errors = np.sqrt((_FOLDS - 1) / _FOLDS * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
+        return inverse @ moment / scale, np.where(_RIDGE * np.diag(inverse) > _UNDETERMINED, np.inf, errors)
+
+
+def _scaled(normal: Array, columns: NDArray[np.intp], precision: Array) -> tuple[Array, Array, Array]:
+    """Return regular normal equations (..., p, p), (..., p) for columns of unit length, and the lengths (..., p)."""
+    gram = normal[..., columns[:, np.newaxis], columns] + np.diag(precision[columns])
+    scale = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))
+    scale = np.where(scale == 0.0, 1.0, scale)
+    gram = gram / (scale[..., np.newaxis] * scale[..., np.newaxis, :])
+    return gram + _RIDGE * np.eye(len(columns)), normal[..., columns, -1] / scale, scale

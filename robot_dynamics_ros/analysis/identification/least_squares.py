@@ -1,0 +1,332 @@
+"""Weighted least squares on the base regressor, Spong (9.121), with standard deviations that hold on real recordings.
+
+Only nearly independent samples are used, and no torque of a joint at rest. Each recording has PARTS (5) consecutive
+parts for cross-validation. R and z are a triangular factor of the regressor columns and the torque: for p parameters x,
+|R x - z|^2 is the sum of squared residuals. The standard deviations account for correlated noise, for disagreement
+between parts of the recording, and for effects that the model neglects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.analysis.identification.friction import at_rest
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters
+
+PARTS = 5
+"""Number of consecutive parts of each recording that cross-validation leaves out in turn."""
+
+_CHUNK = 1024  # samples whose regressor is in memory at a time
+_REACH = 1.5  # periods of the cutoff over which the filter smears a step, to each side
+_RANK_TOLERANCE = 1e-7  # relative length of a column that is independent of the others
+_MIN_NOISE = 1e-6  # of a joint's RMS torque, for simulations without noise
+_TINY = 1e-12  # Nm or N, of a joint without any torque
+_LAG = 1e-3  # s, of difference quotients
+_NOISE_RATIO = 2.0  # of two estimates of a variance that noise alone explains
+_SIGNIFICANT = 1.5  # standard deviations of chi-squared above its mean
+_ITERATIONS = 30
+_CONVERGED = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Motion and measured torque of n joints at m times.
+
+    Attributes
+    ----------
+    q, qd, qdd, tau
+        Position, velocity, acceleration and torque (m, n) in SI units.
+    qddd, taud
+        Time derivatives (m, n) of acceleration and torque.
+    used
+        True (m, n) if the torque of this joint is used: it moves in some recording, and no joint with dry friction that
+        it moves is at rest or reverses within 1.5 periods of the filter's cutoff.
+    part
+        Number (m,) of the part of its recording, from 0 to PARTS - 1.
+    """
+
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+    qddd: Array
+    taud: Array
+    used: NDArray[np.bool_]
+    part: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, parameterization: Parameterization, motions: Sequence[RecordedMotion]) -> Samples:
+        """Return samples of recordings that are half a period of the filter's cutoff apart.
+
+        The filtered noise is nearly white there: parallel decimation, Gautier 1997. Without a filter all are returned.
+        ``motions`` have the joints of the model, in its order.
+        """
+        recordings = []
+        moves = ~np.all([motion.still for motion in motions], axis=0)
+        for motion in motions:
+            step = max(1, int(0.5 / motion.step + 1e-6)) if motion.step else 1
+            used = (torque_is_determined(parameterization, motion) & moves)[::step]
+            part = np.arange(len(used)) * PARTS // max(len(used), 1)
+            # Noise in the position of a joint that does not move would separate inertias that move together.
+            q = np.where(moves, motion.q, motion.q.mean(axis=0))
+            qd, qdd = (np.where(moves, values, 0.0) for values in (motion.qd, motion.qdd))
+            rates = (np.gradient(values, motion.time, axis=0) for values in (qdd, motion.tau))
+            recordings.append((*(values[::step] for values in (q, qd, qdd, motion.tau, *rates)), used, part))
+        return cls(*(np.concatenate(parts) for parts in zip(*recordings, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunks that ``columns`` yields."""
+        return -(-len(self) // _CHUNK)
+
+    def columns(self, parameterization: Parameterization, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield slice, regressor columns (k, n, p) and torque (k, n) of chunks of the samples; unused rows are zero.
+
+        The known torque is subtracted. Each chunk repeats the last ``overlap`` samples of the one before it.
+        """
+        for start in range(0, len(self), _CHUNK):
+            chunk = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
+            motion = self.q[chunk], self.qd[chunk], self.qdd[chunk]
+            used = self.used[chunk]
+            torque = (self.tau[chunk] - parameterization.known(*motion)) * used
+            yield chunk, parameterization.columns(*motion) * used[:, :, np.newaxis], torque
+
+
+def torque_is_determined(parameterization: Parameterization, motion: RecordedMotion) -> NDArray[np.bool_]:
+    """Return True (m, n) unless a joint with dry friction that the coordinate moves is at rest or reverses nearby.
+
+    At rest is up to 2 % of the joint's highest speed in ``motion``; nearby, within 1.5 periods of the filter's cutoff.
+    """
+    reach = math.ceil(_REACH / motion.step) if motion.step else 0
+    return ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach))
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """Factors [R z], ``triangles`` (PARTS, n, p + 1, p + 1), of regressor and torque, for each part and joint.
+
+    ``counts`` (PARTS, n) are the numbers of torques used.
+    """
+
+    triangles: Array
+    counts: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls,
+        parameterization: Parameterization,
+        samples: Samples,
+        additional: Callable[[slice, Array], Array] | None = None,
+    ) -> Factors:
+        """Return the factors of samples by sequential QR (Golub, Van Loan).
+
+        ``additional`` returns columns (k, n, e) to insert before the torque, for a slice of the samples and its columns
+        (k, n, p).
+        """
+        n = parameterization.model.n
+        triangles = np.zeros((PARTS, n, 0, 0))
+        for chunk, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
+            used = samples.used[chunk]
+            rows = [columns, torque[:, :, np.newaxis]]
+            if additional is not None:
+                rows.insert(1, additional(chunk, columns) * used[:, :, np.newaxis])
+            stacked = np.concatenate(rows, axis=2)
+            if not triangles.size:
+                triangles = np.zeros((PARTS, n, stacked.shape[2], stacked.shape[2]))
+            part = samples.part[chunk]
+            for k in np.unique(part):
+                for j in range(n):
+                    chosen = stacked[(part == k) & used[:, j], j]
+                    triangles[k, j] = np.linalg.qr(np.vstack([triangles[k, j], chosen]), mode="r")
+        counts = np.array([np.count_nonzero(samples.used[samples.part == k], axis=0) for k in range(PARTS)])
+        return cls(triangles, counts)
+
+    def weighted(self, deviations: Array, parts: NDArray[np.bool_] | None = None) -> Array:
+        """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (PARTS,), by default all.
+
+        Residuals of each joint are weighted by 1 / ``deviations`` (n,), in Nm or N.
+        """
+        chosen = self.triangles if parts is None else self.triangles[parts]
+        stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
+        return np.asarray(np.linalg.qr(stacked, mode="r"))
+
+    def squares(self, x: Array) -> Array:
+        """Return the sum of squared residuals (PARTS, n) of the parameters ``x`` (p,)."""
+        residual = self.triangles @ np.append(-x, 1.0)
+        return np.asarray(np.einsum("kji,kji->kj", residual, residual))
+
+
+@dataclass(frozen=True, eq=False)
+class BaseEstimate:
+    """Least-squares estimate of r base parameters.
+
+    Attributes
+    ----------
+    base
+        The base parameters: those of the model, or fewer if the recording does not excite all of them.
+    values
+        Estimates (r,) in SI units.
+    deviations
+        Their standard deviations (r,). They include noise, disagreement between parts of the recording, and the change
+        of an estimate if delays and nonlinear friction are estimated too.
+    noise
+        Standard deviation (n,) of the residual torque of each joint in Nm or N; tiny if its torque is not used.
+    condition
+        Condition number of the weighted base regressor with columns of unit length.
+    unseen
+        Names of the base parameters of the model that the recording does not excite.
+    still
+        Names of the moving joints that do not move in the recording. Their torque is not used.
+    """
+
+    base: BaseParameters
+    values: Array
+    deviations: Array
+    noise: Array
+    condition: float
+    unseen: tuple[str, ...]
+    still: tuple[str, ...] = ()
+
+
+def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
+    """Estimate the base parameters by least squares, iteratively weighted by the inverse of each joint's RMS residual.
+
+    ``factors`` are ``Factors.of(parameterization, samples)``. Raises BagError if a joint moves, but never for
+    long enough in one direction, or if there are too few torques (two or less for each base parameter).
+    """
+    base, counts, moves = parameterization.base, factors.counts.sum(axis=0), samples.qd.any(axis=0)
+    idle = [name for name, here in zip(parameterization.model.joint_names, moves & (counts == 0), strict=True) if here]
+    if idle:
+        raise BagError(
+            f"the recording: {', '.join(idle)} never moves in one direction for longer than three periods of the "
+            "filter's cutoff. Cure: record longer motions of it to both sides, or give a higher cutoff"
+        )
+    if counts.sum() <= 2 * len(base.names):
+        raise BagError(
+            f"the recording: {counts.sum()} torques of moving joints are too few for {len(base.names)} base "
+            "parameters. Cure: record a longer motion of all joints"
+        )
+    counts = np.maximum(counts, 1)
+    noise = np.ones(len(counts))
+    recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], parameterization.names, _RANK_TOLERANCE)
+    unexcited: list[int] = []
+    if len(recorded.names) < len(base.names):
+        unexcited = np.setdiff1d(base.independent, recorded.independent).tolist()
+        base = recorded
+    freedom = 1.0 - len(base.names) / factors.counts.sum()
+    floor = _MIN_NOISE * np.sqrt(factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts) + _TINY
+    x = np.zeros(len(parameterization.names))
+    for _ in range(_ITERATIONS):
+        weighted = factors.weighted(noise)
+        matrix, target = weighted[:, base.independent], weighted[:, -1]
+        x[base.independent] = np.linalg.lstsq(matrix, target, rcond=None)[0]
+        before, noise = noise, np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts))
+        noise = np.maximum(noise, floor)
+        if np.abs(noise / before - 1.0).max() < _CONVERGED:
+            break
+    matrix = factors.weighted(noise)[:, base.independent]
+    condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
+    inverse = np.linalg.pinv(matrix)
+    inverse = inverse @ inverse.T
+    covariance = inverse @ _score_covariance(parameterization, samples, base, x, noise, freedom) @ inverse
+    variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(factors, base, noise, np.diag(covariance))
+    deviations = np.sqrt(variances + _modelling_error(parameterization, samples, base, x, noise) ** 2)
+    unseen = tuple(parameterization.names[k] for k in unexcited)
+    turned = parameterization.moves[:, moves].any(axis=1)
+    still = tuple(np.array(parameterization.model.moving_joints)[~turned].tolist())
+    return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen, still)
+
+
+def _variance_factor(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
+    """Return the median ratio of jackknife variances (Efron 1982) to ``variances`` (r,); 1 if insignificant."""
+    present = [k for k in range(PARTS) if factors.counts[k].any()]
+    freedom = len(present) - 1
+    if freedom < 1:
+        return 1.0
+    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in present]
+    left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
+    squares = freedom * left.var(axis=0)
+    usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3  # median of chi-squared over its mean, by Wilson and Hilferty
+    ratio = float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual
+    return ratio if ratio > _NOISE_RATIO else 1.0
+
+
+def _modelling_error(
+    parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array
+) -> Array:
+    """Return the change of the base parameters (r,) if effects that the model neglects are estimated too.
+
+    These are a delay of the effort, a lag of the velocity, and friction nonlinear in the speed. 0 if insignificant.
+    """
+    fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
+
+    def neglected(chunk: slice, columns: Array) -> Array:
+        q, qd, qdd, qddd = (values[chunk] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
+        late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd) @ x
+        lag = (late - columns @ x) / _LAG
+        effects = [samples.taud[chunk][:, :, np.newaxis], lag[:, :, np.newaxis]]
+        if parameterization.friction == "viscous_coulomb":
+            effects.append(parameterization.nonlinear_friction(qd, fastest))
+        return np.concatenate(effects, axis=2)
+
+    factors = Factors.of(parameterization, samples, neglected).weighted(noise)
+    kept = [*base.independent, *range(len(x), factors.shape[1])]
+    triangle = np.asarray(np.linalg.qr(factors[:, kept], mode="r"))
+    lengths = np.linalg.norm(triangle[:, :-1], axis=0)
+    lengths[lengths == 0.0] = 1.0
+    values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RANK_TOLERANCE)[0] / lengths
+    r, count = len(base.names), len(lengths) - len(base.names)
+    explained = float(np.sum(triangle[r:-1, -1] ** 2))  # for pure noise: chi-squared with count degrees of freedom
+    if explained < count + _SIGNIFICANT * math.sqrt(2.0 * count):
+        return np.zeros(r)
+    return np.asarray(values[:r] - x[base.independent])
+
+
+def _score_covariance(
+    parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array, freedom: float
+) -> Array:
+    """Return the covariance (r, r) of X^T e for residuals e that are correlated over time and between joints.
+
+    It is the sum over lags l of w_l X_t^T C_l X_(t+l), with the residuals' covariance C_l (n, n) and Bartlett's weights
+    w_l: the estimator of Newey and West for stationary residuals, which needs fewer samples.
+    """
+    chunks = progress(samples.columns(parameterization), "residuals", samples.chunks)
+    error = np.concatenate([torque - columns @ x for _, columns, torque in chunks]) / noise
+    lags = _lags(error)
+    counted = samples.used.astype(np.float64)
+    covariances = []
+    for lag in range(lags + 1):
+        pairs = counted[: len(error) - lag].T @ counted[lag:]
+        sums = error[: len(error) - lag].T @ error[lag:]
+        covariances.append((1.0 - lag / (lags + 1)) * sums / np.maximum(pairs, 1.0) / freedom)
+    total = np.zeros((len(base.names), len(base.names)))
+    for chunk, columns, _ in progress(samples.columns(parameterization, overlap=lags), "deviations", samples.chunks):
+        rows = columns[:, :, base.independent] / noise[:, np.newaxis]
+        fresh = 0 if chunk.start == 0 else lags
+        for lag, covariance in enumerate(covariances):
+            late = rows[max(fresh, lag) :]
+            early = rows[max(fresh, lag) - lag : len(rows) - lag]
+            product = early.reshape(-1, len(total)).T @ (covariance @ late).reshape(-1, len(total))
+            total += product if lag == 0 else product + product.T
+    return total
+
+
+def _lags(error: Array) -> int:
+    """Return the number of lags of Bartlett's weights for a first-order process: Andrews 1991, (5.3) and (6.4)."""
+    rho = float((error[1:] * error[:-1]).sum() / max((error * error).sum(), 1e-300))
+    rho = min(abs(rho), 0.97)
+    reach = 1.1447 * (4.0 * rho**2 / (1.0 - rho**2) ** 2 * len(error)) ** (1.0 / 3.0)
+    return int(min(reach, len(error) // 10))

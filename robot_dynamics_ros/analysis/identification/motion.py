@@ -1,0 +1,425 @@
+"""Recorded motions, filtered and differentiated, and comparison of their measured torque with the model's."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.base.errors import BagError, BagWarning
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.bags import JointSeries
+
+_MIN_SAMPLES = 10  # of a stretch, after filtering
+_MAX_DEFAULT_CUTOFF = 10.0  # Hz
+_MIN_RATE_PER_CUTOFF = 6.0  # sampling rate over default cutoff
+_KEPT_PER_CUTOFF = 20.0  # samples that are kept for each period of the cutoff
+_EDGE = 1.5  # periods of the cutoff that are dropped at each end of a stretch
+_JITTER = 0.05  # sampling periods that a stamp may deviate from an even grid
+_MAX_HOLE = 5.0  # sampling periods without a message that are interpolated
+_STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)  # first derivative, error (w dt)^4 / 30
+_REACH = len(_STENCIL) // 2
+_LOCKED = 100_000_000  # ns without effort and motion, from which on brakes hold the robot
+_RESTART = 1_000_000_000  # ns; a larger step backwards is a clock that was reset, not messages out of order
+_PAUSE = 60_000_000_000  # ns that replace such a step
+_STANDSTILL = 1e-3  # rad or m that a joint at rest may move
+
+ROUNDING = 1e-9
+"""Effort (Nm or N) below which a measured effort or its variation counts as zero."""
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """Zero-phase low-pass filter of position, velocity and effort.
+
+    A Butterworth filter runs forward and backward (scipy.signal.sosfiltfilt), which causes no delay and leaves half the
+    amplitude at the cutoff. All signals pass the same filter, so that the equation of motion, nearly linear over so
+    short a time, still holds between them: Gautier, "Dynamic identification of robots with power model", ICRA 1997.
+
+    Attributes
+    ----------
+    cutoff
+        Cutoff frequency in Hz; 0: no filter; None: 10 Hz, or a sixth of the sampling rate if that is lower.
+    order
+        Order of the Butterworth filter. Values out of range raise BagError.
+    """
+
+    cutoff: float | None = None
+    order: int = 4
+
+    def __post_init__(self) -> None:
+        if self.cutoff is not None and not 0.0 <= self.cutoff < math.inf:
+            raise BagError(f"a filter with its cutoff at {self.cutoff} Hz. Cure: give a positive number, or 0 for none")
+        if self.order < 1:
+            raise BagError(f"a filter of order {self.order}. Cure: give 1 or more")
+
+    def at(self, rate: float) -> Smoothing:
+        """Return this filter for a sampling rate in Hz, with a number as cutoff.
+
+        Raises BagError for a cutoff above 0.45 times the rate.
+        """
+        cutoff = min(_MAX_DEFAULT_CUTOFF, rate / _MIN_RATE_PER_CUTOFF) if self.cutoff is None else self.cutoff
+        if cutoff > 0.45 * rate:
+            raise BagError(
+                f"a filter with its cutoff at {cutoff:g} Hz needs more than the recording's {rate:.4g} samples a "
+                f"second. Cure: give {0.45 * rate:.3g} Hz or less, or 0 for none"
+            )
+        return Smoothing(cutoff, self.order)
+
+    @property
+    def edge(self) -> float:
+        """Time (s) dropped at each end of a stretch, 1.5 periods of the cutoff; 0 if ``cutoff`` is 0 or None."""
+        return _EDGE / self.cutoff if self.cutoff else 0.0
+
+    def __str__(self) -> str:
+        """Describe filter and differentiation."""
+        slope = "acceleration: five-point central differences of the velocity"
+        if self.cutoff == 0.0:
+            return f"not filtered; {slope}"
+        where = "10 Hz or a sixth of the sampling rate" if self.cutoff is None else f"{self.cutoff:.4g} Hz"
+        return (
+            f"position, velocity and effort alike through a zero-phase Butterworth filter of order {self.order} "
+            f"at {where}, run forward and back; {slope}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedMotion:
+    """Motion of n joints and measured torque at m times, finite and in SI units.
+
+    Attributes
+    ----------
+    joint_names
+        The n joints, in the order of the columns.
+    time
+        Time (m,) in s from the first usable message; increasing, with a step where messages were left out.
+    q, qd, qdd, tau
+        Position, velocity, acceleration and measured torque (m, n).
+    smoothing
+        The filter that all signals have passed.
+    """
+
+    joint_names: tuple[str, ...]
+    time: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+    smoothing: Smoothing = Smoothing(0.0)
+
+    @property
+    def step(self) -> float:
+        """Median time between samples in periods of the filter's cutoff; 0 without a filter, or for one sample."""
+        return (self.smoothing.cutoff or 0.0) * float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
+
+    @property
+    def still(self) -> NDArray[np.bool_]:
+        """True (n,) for joints whose positions lie within less than 1e-3 rad or m."""
+        return np.asarray(np.ptp(self.q, axis=0) < _STANDSTILL)
+
+    def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
+        """Return the samples selected by a slice, a mask (m,) or an array of indices."""
+        time, q, qd, qdd, tau = (field[samples] for field in (self.time, self.q, self.qd, self.qdd, self.tau))
+        return RecordedMotion(self.joint_names, time, q, qd, qdd, tau, self.smoothing)
+
+
+def recorded_motion(
+    series: JointSeries,
+    smoothing: Smoothing,
+    effort_delay: float = 0.0,
+    drive_gains: Mapping[str, float] = MappingProxyType({}),
+) -> RecordedMotion:
+    """Filter the recording ``series`` by ``smoothing``, differentiate it, and sample it evenly.
+
+    Messages with NaN, without a stamp, or with a stamp not after the previous one are left out, and so are those of a
+    robot at rest whose efforts are all exactly 0 for 0.1 s or more: brakes hold it. The rest is divided where two
+    messages are more than five median intervals apart, so that no filter crosses a gap; shorter holes and jitter are
+    removed by linear interpolation. Accelerations, and velocities that were not recorded, are five-point central
+    differences. At both ends of each stretch one and a half periods of the cutoff are dropped; then 20 samples for each
+    period of the cutoff are kept.
+
+    ``effort_delay`` is the time in s, between -1 and 1, by which the effort lags position and velocity, and by which it
+    is shifted. ``drive_gains`` are Nm or N per recorded unit of effort, by joint name (default: 1).
+
+    Raises BagError if too few messages remain, if no position or effort was recorded, and for a delay or gains out of
+    range. Issues a BagWarning with the number of messages that are left out.
+    """
+    _require_motion_and_effort(series)
+    if not abs(effort_delay) < 1.0:
+        raise BagError(f"an effort delay of {effort_delay:g} s. Cure: give seconds, less than 1")
+    series = _with_gains(series, drive_gains)
+    velocity = _recorded_velocities(series)
+    stamps, rows = _usable_messages(series, velocity)
+    if len(stamps) < 2:
+        raise BagError(
+            f"the recording: {len(stamps)} usable messages are too few to differentiate. Cure: record longer"
+        )
+    steps = np.diff(stamps)
+    period = float(np.median(steps)) * 1e-9
+    smoothing = smoothing.at(1.0 / period)
+    ends = [0, *(np.flatnonzero(steps > _MAX_HOLE * period * 1e9) + 1).tolist(), len(stamps)]
+    stretches = []
+    short = 0
+    for first, last in zip(ends[:-1], ends[1:], strict=True):
+        time = stamps[first:last].astype(np.float64) * 1e-9
+        stretch = _filtered(series, velocity, time, rows[first:last], period, smoothing, effort_delay)
+        if stretch is None:
+            short += last - first
+        else:
+            stretches.append(stretch)
+    if not stretches:
+        raise BagError(
+            f"the recording: none of its {len(series.stamps)} messages are part of a stretch without gaps that is "
+            f"longer than the {2 * smoothing.edge + _MIN_SAMPLES * period:.3g} s that the filter needs. Cure: record "
+            "longer, or give a higher cutoff"
+        )
+    if short:
+        _warn(f"{short} messages are in stretches between gaps that are too short for the filter; they are left out")
+    if len(stretches) > 1:
+        _warn(f"it has {len(stretches) - 1} gaps longer than {_MAX_HOLE:g} periods; each stretch is filtered by itself")
+    time, q, qd, qdd, tau = (np.concatenate(parts) for parts in zip(*stretches, strict=True))
+    return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing)
+
+
+def _filtered(
+    series: JointSeries,
+    velocity: list[Array | None],
+    time: Array,
+    rows: NDArray[np.intp],
+    period: float,
+    smoothing: Smoothing,
+    effort_delay: float,
+) -> tuple[Array, Array, Array, Array, Array] | None:
+    """Return time (k,), q, qd, qdd and tau (k, n) of messages without a gap; None if too little would remain."""
+    if len(time) < 2:
+        return None
+    grid = None
+    even = (time[-1] - time[0]) / (len(time) - 1)
+    if np.abs(time - time[0] - even * np.arange(len(time))).max() > _JITTER * even:
+        even, grid = period, np.arange(time[0], time[-1] + 1e-6 * period, period)
+    times: Array = time if grid is None else grid
+    edge = max(_REACH, math.ceil((smoothing.edge + abs(effort_delay)) / even - 1e-6))
+    if len(times) - 2 * edge < _MIN_SAMPLES:
+        return None
+    from scipy import interpolate, signal  # slow to import, which would delay --help
+
+    kept = slice(edge, len(times) - edge)
+    if smoothing.cutoff:
+        kept = slice(edge, len(times) - edge, max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even))))
+        sections = signal.butter(smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos")
+
+    def smooth(values: Array) -> Array:
+        values = values if grid is None else np.interp(grid, time, values)
+        if not smoothing.cutoff:
+            return values
+        return np.asarray(signal.sosfiltfilt(sections, values, padlen=min(edge, len(values) - 1)))
+
+    def slope(values: Array) -> Array:
+        result = np.gradient(values, even)  # for the ends, which are dropped
+        result[_REACH:-_REACH] = np.convolve(values, _STENCIL[::-1], "valid") / even
+        return result
+
+    result = np.empty((4, len(times[kept]), len(velocity)))
+    for j, recorded in enumerate(velocity):
+        # Positions of continuous joints may be recorded modulo 2 pi; no joint moves by pi in a period.
+        q = smooth(np.unwrap(series.position[rows, j]))
+        qd = slope(q) if recorded is None else smooth(recorded[rows])
+        tau = smooth(series.effort[rows, j])
+        if effort_delay:
+            tau = interpolate.CubicSpline(times, tau)(np.clip(times + effort_delay, times[0], times[-1]))
+        result[:, :, j] = [values[kept] for values in (q, qd, slope(qd), tau)]
+    q, qd, qdd, tau = result
+    return times[kept], q, qd, qdd, tau
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueAnalysis:
+    """Measured and modelled torque along a recorded motion: arrays (m, n) in Nm or N.
+
+    Attributes
+    ----------
+    motion
+        The motion, with the measured torque ``motion.tau``.
+    inertia, velocity, gravity, friction
+        Terms of the model: M(q) qdd, V(q, qd) = C(q, qd) qd and G(q) of Craig (6.59), rotors included, and F(q, qd).
+    """
+
+    motion: RecordedMotion
+    inertia: Array
+    velocity: Array
+    gravity: Array
+    friction: Array
+
+    @property
+    def model(self) -> Array:
+        """Torque (m, n) of the model, Nm or N: inertia + velocity + gravity + friction."""
+        return self.inertia + self.velocity + self.gravity + self.friction
+
+    @property
+    def residual(self) -> Array:
+        """Measured torque minus the model's (m, n)."""
+        return self.motion.tau - self.model
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square of the residual (n,)."""
+        return root_mean_square(self.residual)
+
+    @property
+    def bias(self) -> Array:
+        """Mean of the residual (n,)."""
+        return np.asarray(self.residual.mean(axis=0))
+
+    @property
+    def explained(self) -> Array:
+        """Share (n,) of the measured variance that the model explains: 1 - var(residual) / var(tau), at most 1.
+
+        NaN if the measured torque of a joint is constant within rounding.
+        """
+        measured, left = self.motion.tau.var(axis=0), self.residual.var(axis=0)
+        varies = np.sqrt(measured) > ROUNDING * (1.0 + root_mean_square(self.motion.tau))
+        return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=varies))
+
+    @property
+    def explained_in_words(self) -> list[str]:
+        """Texts (n,) for ``explained``: "-" for NaN, "not explained" below 0, else a percentage."""
+        return [
+            "-" if math.isnan(share) else "not explained" if share < 0.0 else f"{100 * share:.2f} %"
+            for share in self.explained.tolist()
+        ]
+
+
+def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
+    """Compute the terms of the model's torque along a recorded motion.
+
+    Raises BagError if the joints of the motion are not those of the model, in its order.
+    """
+    if motion.joint_names != model.joint_names:
+        raise BagError(
+            f"the recording has the joints {', '.join(motion.joint_names)}, the model {', '.join(model.joint_names)}. "
+            "Cure: rename or reorder the recording's, or lock the others in the model"
+        )
+    q, qd, qdd = motion.q, motion.qd, motion.qdd
+    gravity = model.gravity_torque(q)
+    bias = model.bias_torque(q, qd)
+    inertia = model.inverse_dynamics(q, qd, qdd)
+    inertia -= bias
+    bias -= gravity
+    return TorqueAnalysis(motion, inertia, bias, gravity, model.friction_torque(q, qd))
+
+
+def root_mean_square(values: Array) -> Array:
+    """Return the root mean square (n,) of the columns of ``values`` (m, n)."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", values, values) / len(values)))
+
+
+def _require_motion_and_effort(series: JointSeries) -> None:
+    """Raise BagError if a joint has no position or effort, or all efforts are zero."""
+    for field, values in (("position", series.position), ("effort", series.effort)):
+        for name, column in zip(series.joint_names, values.T, strict=True):
+            if np.isnan(column).all():
+                raise BagError(
+                    f"the recording: no {field} of {name} was recorded. Cure: record a topic whose driver fills "
+                    f"{field}, or name it with --topic"
+                )
+    if not series.effort.any():
+        raise BagError(
+            "the recording: every effort is zero: the driver measures none. Cure: record a topic with measured effort"
+        )
+
+
+def _with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointSeries:
+    """Return the series with its effort in Nm or N; BagError for an unknown joint, and a zero or infinite gain."""
+    gains = np.ones(len(series.joint_names))
+    for name, gain in drive_gains.items():
+        if name not in series.joint_names:
+            raise BagError(
+                f"a drive gain for {name}, which the recording does not have, only {', '.join(series.joint_names)}. "
+                "Cure: name one of its joints"
+            )
+        if gain == 0.0 or not math.isfinite(gain):
+            raise BagError(f"the drive gain {gain:g} of {name}. Cure: give Nm or N per recorded unit, not 0")
+        gains[series.joint_names.index(name)] = gain
+    return replace(series, effort=series.effort * gains) if drive_gains else series
+
+
+def _recorded_velocities(series: JointSeries) -> list[Array | None]:
+    """Return each joint's velocity; None if all are NaN, or all zero although the joint moves."""
+    velocities: list[Array | None] = []
+    absent = []
+    for name, velocity, position in zip(series.joint_names, series.velocity.T, series.position.T, strict=True):
+        moves = np.nanmax(position) > np.nanmin(position)
+        recorded = not np.isnan(velocity).all() and (velocity.any() or not moves)
+        velocities.append(velocity if recorded else None)
+        if not recorded:
+            absent.append(name)
+    if absent:
+        _warn(f"no velocity of {', '.join(absent)} was recorded; it is differentiated from the position")
+    return velocities
+
+
+def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Return increasing stamps in ns from 0, and the rows of the messages that have them."""
+    keep = np.ones(len(series.stamps), dtype=bool)
+    for j, name in enumerate(series.joint_names):
+        finite = np.isfinite(series.position[:, j]) & np.isfinite(series.effort[:, j])
+        recorded = velocity[j]
+        if recorded is not None:
+            finite &= np.isfinite(recorded)
+        if not finite.all():
+            _warn(f"{np.count_nonzero(~finite)} messages have no finite number for {name}; they are left out")
+        keep &= finite
+    stamps = series.stamps
+    if len(stamps) > 1 and (stamps == stamps[0]).all():
+        _warn("no message has a stamp of its own; the times of arrival are used")
+        stamps = series.received
+    elif not (stamps[1:] > 0).all():  # a simulated clock may start at 0
+        _warn(f"{np.count_nonzero(stamps[1:] <= 0)} messages have no stamp; they are left out")
+        keep[1:] &= stamps[1:] > 0
+    locked = _locked(series, stamps)
+    if locked.any():
+        _warn(
+            f"{np.count_nonzero(locked)} messages have effort 0 in all joints at rest, as if brakes hold the robot; "
+            "they are left out"
+        )
+        keep &= ~locked
+    rows = np.flatnonzero(keep)
+    if not len(rows):
+        return np.empty(0, dtype=np.int64), rows
+    stamps = _without_restarts(stamps[rows] - stamps[rows[0]])
+    later = np.concatenate([[True], stamps[1:] > np.maximum.accumulate(stamps)[:-1]])
+    if not later.all():
+        _warn(f"{np.count_nonzero(~later)} messages are not stamped after the one before; they are left out")
+    return stamps[later] - stamps[0], rows[later]
+
+
+def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return True (m,) for messages of a robot at rest that measures no effort, as behind closed brakes."""
+    zero = np.asarray((series.effort == 0.0).all(axis=1))
+    locked = np.zeros(len(zero), dtype=np.bool_)
+    ends = np.flatnonzero(np.diff(zero, prepend=False, append=False)).reshape(-1, 2)
+    for first, last in ends.tolist():
+        lasts = stamps[last - 1] - stamps[first] >= _LOCKED
+        locked[first:last] = lasts and (np.ptp(series.position[first:last], axis=0) < _STANDSTILL).all()
+    return locked
+
+
+def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the stamps with each reset of the clock replaced by a pause of a minute."""
+    steps = np.diff(stamps, prepend=stamps[0])
+    back = steps < -_RESTART
+    if not back.any():
+        return stamps
+    _warn(f"its clock is set back {np.count_nonzero(back)} times; each stretch is taken by itself")
+    return np.asarray(stamps + np.cumsum(np.where(back, _PAUSE - steps, 0)), dtype=np.int64)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(BagWarning(f"the recording: {text}"), stacklevel=2)

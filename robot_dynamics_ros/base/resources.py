@@ -1,0 +1,111 @@
+"""Robots, settings, launch files and recordings that this package installs.
+
+Files are found in a source tree, after `pip install` (into an environment, with --user or --target) and after `colcon
+build` (also merged or with --symlink-install). ROS is not needed.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+
+_PACKAGE = "robot_dynamics_ros"
+_SUFFIXES = {
+    "urdf": (".urdf",),
+    "config": (".yaml", ".xml"),
+    "launch": (".launch.py",),
+    "rviz": (".rviz",),
+    "recordings": (".mcap", ".license.txt"),
+}
+
+
+@cache
+def share_directory() -> Path:
+    """Return the directory that contains this package's urdf, config and launch directories.
+
+    Raises RobotDynamicsError if this module is neither in a source tree nor next to an installed share directory.
+    """
+    # The resolved path comes first: --symlink-install links to the source tree, which has every file.
+    # The imported path serves installers that link modules into a cache without a share directory.
+    for module in dict.fromkeys((Path(__file__).resolve(), Path(__file__).absolute())):
+        installed = (prefix / "share" / _PACKAGE for prefix in module.parents)
+        for directory in (module.parents[2], *installed):
+            manifest = directory / "package.xml"
+            if manifest.is_file() and f"<name>{_PACKAGE}</name>" in manifest.read_text(encoding="utf-8"):
+                return directory
+    raise RobotDynamicsError(
+        f"{_PACKAGE}: no share/{_PACKAGE}/package.xml above {Path(__file__).parent}. "
+        "Cure: install the package again with pip or colcon"
+    )
+
+
+def package_version() -> str:
+    """Return the version in package.xml, the only place that defines it."""
+    manifest = (share_directory() / "package.xml").read_text(encoding="utf-8")
+    return manifest.split("<version>")[1].split("</version>")[0]
+
+
+def find_resource(kind: str, name: str) -> Path:
+    """Return the path of a file that this package installs.
+
+    Parameters
+    ----------
+    kind
+        "urdf", "config", "launch", "rviz" or "recordings", the folder of the file.
+    name
+        File name with its suffix, such as "panda.urdf".
+
+    Raises
+    ------
+    RobotDynamicsError
+        For an unknown kind or file. The message lists the available ones.
+    """
+    existing = _names(kind)
+    if name not in existing:
+        raise RobotDynamicsError(
+            f"{_PACKAGE} has no {kind} file {name!r} in {share_directory() / kind}. "
+            f"Cure: use one of {', '.join(existing)}{did_you_mean(name, existing)}"
+        )
+    return share_directory() / kind / name
+
+
+def _names(kind: str) -> list[str]:
+    if kind not in _SUFFIXES:
+        raise RobotDynamicsError(f"unknown kind of file {kind!r}. Cure: use one of {', '.join(_SUFFIXES)}")
+    return sorted(path.name for path in (share_directory() / kind).glob("*") if path.name.endswith(_SUFFIXES[kind]))
+
+
+def robot_names() -> list[str]:
+    """Return the sorted names of the robots that this package installs, such as "panda"."""
+    return [name.removesuffix(".urdf") for name in _names("urdf")]
+
+
+def robot_urdf(name: str) -> Path:
+    """Return the path of the URDF of an installed robot.
+
+    Raises RobotDynamicsError for an unknown robot. The message lists the available ones.
+    """
+    robots = robot_names()
+    if name not in robots:
+        raise RobotDynamicsError(
+            f"{_PACKAGE} has no robot {name!r}. Cure: use one of {', '.join(robots)}{did_you_mean(name, robots)}"
+        )
+    return share_directory() / "urdf" / f"{name}.urdf"
+
+
+def robot_dynamics_file(name: str) -> Path | None:
+    """Return the path of an installed robot's dynamics file config/<name>.dynamics.yaml, or None if it has none.
+
+    Raises RobotDynamicsError for an unknown robot. The message lists the available ones.
+    """
+    robot_urdf(name)
+    return named_dynamics_file(name)
+
+
+def named_dynamics_file(name: str) -> Path | None:
+    """Return the path of the installed dynamics file config/<name>.dynamics.yaml, or None if there is none.
+
+    Names are those of robots, and of variants such as panda_coulomb.
+    """
+    file = f"{name}.dynamics.yaml"
+    return find_resource("config", file) if file in _names("config") else None

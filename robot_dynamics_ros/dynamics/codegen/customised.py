@@ -1,0 +1,112 @@
+"""Compiled kernels that are generated for one robot.
+
+A generated kernel is a function (parameters, q, ..., result) -> status. Its arguments are C-contiguous float64 arrays:
+the robot's model array ``parameters``, the vectors that ``algorithm.vectors`` names, and the result, which it writes.
+The status is OK, WRONG_SHAPE, or SINGULAR + j if the mass matrix is not positive definite at coordinate j (constants of
+kernels/entries). ``topology`` and ``parameters`` are the flat model arrays of a robot, from kernels.layout.pack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
+from robot_dynamics_ros.dynamics.codegen.tracing import (
+    FORWARD_DYNAMICS,
+    GRAVITY_TORQUE,
+    INVERSE_DYNAMICS,
+    MASS_MATRIX,
+    Algorithm,
+    trace_algorithm,
+)
+from robot_dynamics_ros.dynamics.kernels.compilation import compile_for, load_source
+from robot_dynamics_ros.dynamics.kernels.direct_calls import direct_call
+from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+
+_ALGORITHMS = {
+    algorithm.name: algorithm for algorithm in (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
+}
+
+
+def customised_kernel(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
+    """Return the single-state kernel of an algorithm for one robot, or None if it cannot be traced.
+
+    ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (n,). None: forward dynamics of
+    a robot with a coordinate that moves no body. The results equal those of the general kernel bit for bit, except for
+    the sign of a zero and for products of zero with infinity or NaN. Robots that differ only in the inertial parameters
+    of their bodies share a kernel. Without numba the same source runs as plain Python.
+    """
+    program = trace_algorithm(algorithm, topology, parameters)
+    return None if program is None else _generated(function_source(program), algorithm.name)
+
+
+def customised_batch(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
+    """Return the batched kernel of an algorithm for one robot, or None if it cannot be traced.
+
+    ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (count, n), the result (count,
+    ...). None: forward dynamics of a robot with a coordinate that moves no body. A singular mass matrix of state i
+    gives the status SINGULAR + i n + j. The kernel releases the GIL. It has its own sine and cosine, so that it agrees
+    with the single-state kernel up to rounding.
+    """
+    program = trace_algorithm(algorithm, topology, parameters)
+    if program is None:
+        return None
+    kernel = _generated(batch_source(program), f"{algorithm.name}_batch")
+    states, result = "float64[:,::1]", f"float64[{algorithm.axes * ':,'}::1]"
+    compile_for(kernel, f"int64(float64[::1], {len(algorithm.vectors) * f'{states}, '}{result})")
+    return kernel
+
+
+def _generated(source: str, name: str) -> Kernel:
+    kernel: Kernel = load_source(source, name)[name]
+    return kernel
+
+
+class CustomisedKernels(GeneralKernels):
+    """Kernels that are generated for one robot's tree, placements, couplings, rotors and gravity.
+
+    The interface is that of the base class ``GeneralKernels``: functions such as ``inverse_dynamics`` of C-contiguous
+    float64 arrays, which write the result to the last one. Each kernel is generated at its first access. The
+    derivatives use the general kernel, and so does forward dynamics if a coordinate moves no body.
+
+    Parameters
+    ----------
+    topology, parameters
+        Flat model arrays of the robot.
+    generated
+        Kernels by name that were generated for the same robot with other inertias, and that are used again; None for
+        the first of such robots.
+    """
+
+    customised = True
+
+    def __init__(
+        self, topology: IntArray, parameters: Array, generated: dict[str, Kernel | None] | None = None
+    ) -> None:
+        super().__init__(topology, parameters)
+        self._generated = {} if generated is None else generated
+
+    def with_parameters(self, parameters: Array) -> CustomisedKernels:
+        """Return the kernels of a robot that differs only in its bodies' inertias, without compiling.
+
+        ``parameters`` (elements,) are the array of that name from ``layout.pack`` for that robot.
+        """
+        return CustomisedKernels(self.topology, parameters, self._generated)
+
+    def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
+        own = self._own(kernel, customised_kernel)
+        return super()._single(kernel, axes) if own is None else direct_call(own, self._fixed[1:], axes)
+
+    def _batch(self, kernel: Kernel) -> Kernel:
+        own = self._own(kernel, customised_batch)
+        return super()._batch(kernel) if own is None else partial(own, *self._fixed[1:])
+
+    def _own(self, general: Kernel, make: Callable[[Algorithm, IntArray, Array], Kernel | None]) -> Kernel | None:
+        """Return this robot's kernel for a general one, or None if there is none."""
+        name = general.__name__
+        if name not in self._generated:
+            algorithm = _ALGORITHMS.get(name.removesuffix("_batch"))
+            self._generated[name] = None if algorithm is None else make(algorithm, self.topology, self.parameters)
+        return self._generated[name]

@@ -1,0 +1,374 @@
+"""Source code of customised kernels: single-state and batched functions, and the sine and cosine of the latter.
+
+A trace is the graph of operations that an algorithm carries out, and a result is an expression of the trace or a known
+number. A guard is a comparison that tracing assumed to be true. OK, WRONG_SHAPE and SINGULAR are constants of
+kernels/entries. ``parameters`` is the flat model array of that name, from kernels.layout.pack.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from textwrap import indent
+
+from robot_dynamics_ros.dynamics.codegen.expressions import (
+    CONSTANT,
+    COS,
+    GREATER,
+    INPUT,
+    SIN,
+    Expression,
+    Node,
+    Scalar,
+    Trace,
+)
+from robot_dynamics_ros.dynamics.codegen.tracing import Program
+from robot_dynamics_ros.dynamics.kernels.compilation import kernel
+from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR, WRONG_SHAPE
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+_LONGEST = 88  # characters of an expression that is still inlined into the next one
+
+
+class Statements:
+    """Statements that compute some results of a trace, as source text.
+
+    Attributes
+    ----------
+    lines
+        The statements in order, as strings without indentation. Those of guards have two or more lines.
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        results: Iterable[Scalar],
+        read: Callable[[Node], str | None],
+        guard: Callable[[int, str], str] | None = None,
+        functions: str = "math",
+    ) -> None:
+        """Write the statements.
+
+        Parameters
+        ----------
+        trace, results
+            Expression graph, and the expressions to compute.
+        read
+            Function that returns the text of a node which is defined elsewhere (this includes all inputs), else
+            None.
+        guard
+            Function that returns the statement for the k-th guard and the text of its condition. If None, guards
+            are omitted.
+        functions
+            Module of sine, cosine and square root. The root of a negative number is NaN in NumPy and an error in
+            ``math``.
+        """
+        self.lines: list[str] = []
+        self._texts: dict[int, str] = {}
+        guards = {place: k for k, place in enumerate(trace.guards)} if guard else {}
+        # Results count twice, so that all are computed before the first is written: a result can also be an input.
+        uses = Counter(
+            {value.place: 2 for value in results if isinstance(value, Expression)} | dict.fromkeys(guards, 1)
+        )
+        given: dict[int, str] = {}
+        for place in reversed(range(len(trace.nodes))):
+            if uses[place] and (text := read(trace.nodes[place])) is not None:
+                given[place] = text
+            elif uses[place]:
+                uses.update(trace.nodes[place].operands)
+        for place in sorted(uses):
+            node = trace.nodes[place]
+            text = given.get(place) or _operation(node, [self._texts[operand] for operand in node.operands], functions)
+            if guard and place in guards:
+                self.lines.append(guard(guards[place], text))
+            elif node.operation != CONSTANT and (uses[place] > 1 or len(text) > _LONGEST):
+                self.lines.append(f"x{place} = {text}")
+                text = f"x{place}"
+            self._texts[place] = text
+
+    def text(self, result: Scalar) -> str:
+        """Return the source text, an expression, of a result; it is valid after ``lines``.
+
+        ``result`` is one of the ``results`` given to the constructor, or a known number.
+        """
+        if not isinstance(result, Expression):
+            return repr(float(result))
+        return f"-{self._texts[result.place]}" if result.negative else self._texts[result.place]
+
+
+def _operation(node: Node, operands: list[str], functions: str) -> str:
+    if node.operation == CONSTANT:
+        return repr(node.value)
+    if node.operation == GREATER:
+        return " > ".join(operands)
+    if len(operands) == 2:
+        return f"({operands[0]} {node.operation} {operands[1]})"
+    return f"{functions}.{node.operation}({operands[0]})"
+
+
+def function_source(program: Program) -> str:
+    """Return the source of a module with a single-state kernel ``(parameters, q, ..., result) -> int``.
+
+    The kernel has the name of the program's algorithm, and its vectors and result as arguments, float64 arrays. Vectors
+    have shape (n,), the result (n,), (n, n) or (2 + n, n). It returns OK, or WRONG_SHAPE for an array of the wrong
+    shape, or SINGULAR + j if the mass matrix is not positive definite at coordinate j. It writes the result only if it
+    returns OK.
+    """
+    algorithm, n = program.algorithm, program.n
+    name = algorithm.result
+    results = program.results.ravel()
+
+    def read(node: Node) -> str | None:
+        return f"{node.array}[{node.element}]" if node.operation == INPUT else None
+
+    def guard(k: int, condition: str) -> str:
+        return f"if not {condition}:\n    return {SINGULAR + n - 1 - k}"
+
+    statements = Statements(program.trace, results, read, guard)
+    body = [f"if {_wrong_shape(program)}:", f"    return {WRONG_SHAPE}", *statements.lines]
+    if algorithm.axes > 1:
+        body.append(f"{name} = {name}.reshape({len(results)})")
+    # One assignment: compiling a statement for each zero of a large robot's mass matrix takes long.
+    body.append(f"{name}[:] = 0.0")
+    texts = [statements.text(result) for result in results]
+    body += [f"{name}[{i}] = {text}" for i, text in enumerate(texts) if text != "0.0"]
+    body.append(f"return {OK}")
+    header = "import math\n\nfrom robot_dynamics_ros.dynamics.kernels.compilation import kernel\n\n\n@kernel\n"
+    return (
+        f"{header}def {algorithm.name}({', '.join(('parameters', *algorithm.vectors, name))}):\n"
+        + indent("\n".join(body), "    ")
+        + "\n"
+    )
+
+
+BLOCK = 64
+"""Number of states in a block."""
+
+_TEMPLATE = """\
+import numpy as np
+
+from robot_dynamics_ros.dynamics.codegen.source import sines_and_cosines
+from robot_dynamics_ros.dynamics.kernels.compilation import batch_kernel
+
+rows = np.array({result_rows})
+columns = np.array({columns})
+
+
+@batch_kernel
+def {name}(parameters, {vectors}, {result}):
+    count = q.shape[0]
+    if {wrong_shapes}:
+        return {wrong_shape}
+    results = {result}.reshape((count, {size}))
+{read_parameters}
+    b = np.empty({buffer})
+    for first in range(0, count, {block}):
+        for k in range({block}):
+            state = min(first + k, count - 1)
+{read_own_parameters}
+            for j in range({n}):
+{read_vectors}
+        for k in range({block}):
+{angles}
+        sines_and_cosines(b, {first_angle}, {first_sine}, {first_cosine}, {angle_count})
+        for k in range({block}):
+            good = True
+            held = 0.0
+{statements}
+            b[{held} + k] = held
+        for k in range(min({block}, count - first)):
+            if b[{held} + k] < {guards}:
+                return int({first_failure} + (first + k) * {n} - b[{held} + k])
+            for i in range({size}):
+                results[first + k, i] = b[{block} * rows[i] + k]
+    return {ok}
+"""
+
+
+class _Rows:
+    """Layout of the buffer ``b``: one row for each number, with the values of all states of a block."""
+
+    def __init__(self, block: int) -> None:
+        self.block = block
+        self.count = 0
+        self.first: dict[str, int] = {}
+
+    def add(self, part: str, size: int) -> None:
+        """Append ``size`` rows for ``part``."""
+        self.first[part] = self.count
+        self.count += size
+
+    def offset(self, part: str) -> int:
+        """Return the index in the buffer of a part's first number for the first state."""
+        return self.first[part] * self.block
+
+    def text(self, part: str, index: int) -> str:
+        """Return the text of number ``index`` of a part for state k."""
+        return f"b[{self.offset(part) + index * self.block} + k]"
+
+
+def batch_source(program: Program, own_parameters: bool = False, block: int = BLOCK) -> str:
+    """Return the source of a module with a batched kernel ``(parameters, q, ..., result) -> int``.
+
+    The kernel is named after the algorithm, with "_batch" appended. Vectors have shape (count, n), the result (count,
+    ...), all float64. It returns OK, or WRONG_SHAPE for an array of the wrong shape, or SINGULAR + i n + j if the mass
+    matrix of state i is not positive definite at coordinate j. State i is the first such state; later results are not
+    written.
+
+    States are processed in blocks, in one buffer with constant offsets. So the compiler knows that its rows do not
+    overlap, and vectorizes each statement. The last block is filled with copies of the last state. The result of a
+    state does not depend on any other state.
+
+    Parameters
+    ----------
+    program
+        The traced algorithm.
+    own_parameters
+        True if each state has its own robot with parameters (count, ...); the robots share all folded values.
+    block
+        Number of states in a block.
+    """
+    algorithm, n, trace = program.algorithm, program.n, program.trace
+    results = program.results.ravel()
+    needed = [trace.nodes[place] for place in trace.needed(results)]
+    columns = [node.element for node in needed if node.array == "parameters"]
+    angles = sorted({node.operands[0] for node in needed if node.operation in (SIN, COS)})
+    rows = _Rows(block)
+    if own_parameters:
+        rows.add("parameters", len(columns))
+    for vector in algorithm.vectors:
+        rows.add(vector, n)
+    for part in ("angle", SIN, COS):
+        rows.add(part, len(angles))
+
+    def read_input(node: Node) -> str | None:
+        if node.operation != INPUT:
+            return None
+        if node.array == "parameters":
+            place = columns.index(node.element)
+            return rows.text("parameters", place) if own_parameters else f"parameter_{node.element}"
+        return rows.text(node.array, node.element)
+
+    def read(node: Node) -> str | None:
+        if node.operation in (SIN, COS):
+            return rows.text(node.operation, angles.index(node.operands[0]))
+        return read_input(node)
+
+    def guard(_: int, condition: str) -> str:
+        return f"good &= {condition}\nheld += 1.0 * good"
+
+    arguments = [Expression(trace, place, False) for place in angles]
+    before = Statements(trace, arguments, read_input, functions="np")
+    write_angles = [f"{rows.text('angle', i)} = {before.text(angle)}" for i, angle in enumerate(arguments)]
+
+    main = Statements(trace, results, read, guard, "np")
+    texts = [main.text(result) for result in results]
+    distinct = list(dict.fromkeys(texts))  # a mass matrix has zeros, and all other elements twice
+    rows.add("result", len(distinct))
+    rows.add("held", 1)
+    write_results = [f"{rows.text('result', i)} = {text}" for i, text in enumerate(distinct)]
+    return _TEMPLATE.format(
+        name=f"{algorithm.name}_batch",
+        vectors=", ".join(algorithm.vectors),
+        result=algorithm.result,
+        columns=columns,
+        result_rows=[rows.first["result"] + distinct.index(text) for text in texts],
+        wrong_shapes=_wrong_shape(program, ("count",) if own_parameters else (), ("count",)),
+        n=n,
+        size=len(results),
+        block=block,
+        buffer=rows.count * block,
+        read_parameters="" if own_parameters else _indented(1, [f"parameter_{x} = parameters[{x}]" for x in columns]),
+        read_own_parameters=_indented(
+            3,
+            [
+                f"for j in range({len(columns)}):",
+                f"    b[{rows.offset('parameters')} + {block} * j + k] = parameters[state, columns[j]]",
+            ]
+            if own_parameters
+            else [],
+        ),
+        read_vectors=_indented(
+            4, [f"b[{rows.offset(x)} + {block} * j + k] = {x}[state, j]" for x in algorithm.vectors]
+        ),
+        angles=_indented(3, [*before.lines, *write_angles] or ["pass"]),
+        first_angle=rows.offset("angle"),
+        first_sine=rows.offset(SIN),
+        first_cosine=rows.offset(COS),
+        angle_count=len(angles) * block,
+        statements=_indented(3, [*main.lines, *write_results]),
+        held=rows.offset("held"),
+        guards=float(len(trace.guards)),
+        first_failure=SINGULAR + n - 1,
+        ok=OK,
+        wrong_shape=WRONG_SHAPE,
+    )
+
+
+def _indented(levels: int, lines: list[str]) -> str:
+    return indent("\n".join(lines), levels * "    ")
+
+
+def _wrong_shape(program: Program, parameters: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> str:
+    """Return the condition that an array has a wrong shape.
+
+    ``parameters`` and ``others`` are the leading axes of the parameters and of all other arrays.
+    """
+    algorithm = program.algorithm
+    shapes: dict[str, tuple[str | int, ...]] = {"parameters": (*parameters, program.parameter_count)}
+    shapes.update(dict.fromkeys(algorithm.vectors, (*others, program.n)))
+    shapes[algorithm.result] = (*others, *program.results.shape)
+    tests = [f"{array}.shape[{axis}] != {size}" for array, shape in shapes.items() for axis, size in enumerate(shape)]
+    return " or ".join(tests)
+
+
+FARTHEST = 1e5
+"""Largest angle (rad) that is reduced accurately; ``math.sin`` and ``math.cos`` are used beyond it."""
+
+# pi / 2 in three parts. An integer below 2**17 times either of the first two is exact.
+_FIRST, _SECOND, _THIRD = 1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21
+_ROUND = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer
+
+_S1, _S2, _S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
+_S4, _S5, _S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
+_C1, _C2, _C3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
+_C4, _C5, _C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11
+
+
+@kernel
+def sines_and_cosines(b: Array, angles: int, sines: int, cosines: int, count: int) -> None:
+    """Write the sines and cosines of ``count`` angles (rad) to ``b``.
+
+    ``b`` (elements,) contains the angles and receives the results. ``angles``, ``sines`` and ``cosines`` are the
+    indices in ``b`` at which each of them starts. The result is NaN for an angle that is not finite.
+
+    The loop has no branches, so that it can be vectorized. The angle is reduced to |r| <= pi/4 by subtraction of
+    quarter turns in three parts (Cody and Waite, Software Manual for the Elementary Functions, 1980). Two polynomials
+    with fdlibm's coefficients give sin r and cos r. The error is about one unit in the last place. An angle has the
+    same result at every index.
+    """
+    far = 0
+    for i in range(count):
+        x = b[angles + i]
+        quarters = (x * (2.0 / math.pi) + _ROUND) - _ROUND
+        r = ((x - quarters * _FIRST) - quarters * _SECOND) - quarters * _THIRD
+        z = r * r
+        s = r + r * z * (_S1 + z * (_S2 + z * (_S3 + z * (_S4 + z * (_S5 + z * _S6)))))
+        half = 0.5 * z
+        w = 1.0 - half
+        p = z * z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * (_C5 + z * _C6)))))
+        c = w + (((1.0 - w) - half) + p)
+        # Sine and cosine of the quarter turns, -1, 0 or 1: halves are rounded to even.
+        up = quarters - 2.0 * ((0.5 * quarters + _ROUND) - _ROUND)
+        next_quarter = quarters + 1.0
+        along = next_quarter - 2.0 * ((0.5 * next_quarter + _ROUND) - _ROUND)
+        b[sines + i] = s * along + c * up
+        b[cosines + i] = c * along - s * up
+        far += 1 if abs(x) > FARTHEST else 0
+    if far > 0:
+        for i in range(count):
+            x = b[angles + i]
+            if FARTHEST < abs(x) < math.inf:
+                b[sines + i] = math.sin(x)
+                b[cosines + i] = math.cos(x)

@@ -1,0 +1,426 @@
+"""Compilation of the kernels with numba, with a cache on disk; without numba they run as plain Python.
+
+Most functions here are decorators: they return the compiled function, or the given one if COMPILED is False. COMPILED
+is True if numba is installed and not disabled. A kernel is a function of this package that is compiled by a decorator.
+Compilation happens at the first call for each set of argument types.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import logging
+import math
+import os
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial, singledispatch
+from importlib import import_module, util
+from importlib.abc import InspectLoader
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+
+numba: Any
+try:
+    numba = import_module("numba")
+except ImportError:  # optional: the kernels also run as plain Python
+    numba = None
+
+_LOG = logging.getLogger(__name__)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Result = TypeVar("Result")
+
+_PACKAGE = Path(__file__).resolve().parents[2]
+_NAME = "robot_dynamics_ros"
+_KERNEL_FOLDERS = ("dynamics/codegen", "dynamics/kernels", "simulation")
+_FLAGS: dict[str, Any] = {"error_model": "numpy"}
+_CANNOT_BE_CACHED = "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
+_PAUSE = 60.0  # s without compilation, after which the next one is announced again
+
+COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
+"""True if kernels run as machine code."""
+
+if not COMPILED:
+    warnings.warn(
+        "numba is missing or disabled (NUMBA_DISABLE_JIT): the dynamics kernels run as plain Python, "
+        "about a hundred times slower. Cure: pip install numba",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+@cache
+def _source_hash() -> str:
+    # numba's cache does not notice an edit of another file with a function that a cached one calls.
+    # Code compiled by one version of Python or numba is useless to another.
+    """Return a hash of everything that compiled kernels depend on."""
+    conditions = (_PACKAGE, sys.version, numba.__version__, sorted(_FLAGS.items()), numba.config.BOUNDSCHECK)
+    digest = hashlib.sha256(repr(conditions).encode())
+    for folder in _KERNEL_FOLDERS:
+        for source in sorted((_PACKAGE / folder).rglob("*.py")):
+            digest.update(str(source.relative_to(_PACKAGE)).encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _folder() -> Path:
+    """Return the cache folder for this source: in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache."""
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(base) / _NAME / _source_hash()
+
+
+@cache
+def cache_directory() -> Path | None:
+    """Return a writable folder with the compiled kernels of this source, or None if nothing can be cached.
+
+    It is a subfolder of NUMBA_CACHE_DIR if that is set, else of XDG_CACHE_HOME, else of ~/.cache. If the cache can be
+    read but not written, the folder is a temporary one with links to the cached files. A RuntimeWarning is issued
+    before None is returned.
+    """
+    try:
+        folder = _folder()
+        try:
+            folder.parent.parent.mkdir(parents=True, exist_ok=True)
+            _make_own(folder.parent)
+            _make_own(folder)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            if not all(map(_is_safe, (folder.parent, folder, *folder.rglob("*")))):
+                raise
+            return _folder_of_links(folder)
+    except (OSError, RuntimeError) as error:
+        _warn_once(_CANNOT_BE_CACHED.format(error, "set NUMBA_CACHE_DIR to a writable folder of your own"))
+        return None
+
+
+def _is_safe(path: Path) -> bool:
+    """Return True if only the current user and root can write to the path."""
+    status = path.stat()
+    return hasattr(os, "geteuid") and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
+
+
+def _folder_of_links(folder: Path) -> Path:
+    """Return a temporary folder with links to all files of ``folder``, since numba reads no read-only folder."""
+    links = Path(tempfile.mkdtemp(prefix=f"{_NAME}_"))
+    atexit.register(shutil.rmtree, links, ignore_errors=True)
+    for path in folder.rglob("*"):
+        link = links / path.relative_to(folder)
+        if path.is_dir():
+            link.mkdir()
+        else:
+            link.symlink_to(path)
+    return links
+
+
+def is_cached() -> bool:
+    """Return True if later processes can load the kernels that this process compiles.
+
+    False if there is no cache folder, or only a temporary one.
+    """
+    folder = cache_directory()
+    return folder is not None and folder.parent.name == _NAME
+
+
+def clear_cache() -> Path:
+    """Remove the compiled kernels of all versions of this source and return the removed folder.
+
+    Raises RobotDynamicsError if the folder cannot be removed.
+    """
+    folder = _folder().parent
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: remove it as its owner") from error
+    return folder
+
+
+def _make_own(folder: Path) -> None:
+    """Create a folder that only the current user can write to, since numba executes what it contains.
+
+    Raises PermissionError if the folder belongs to another user.
+    """
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if hasattr(os, "geteuid"):
+        status = folder.stat()
+        if status.st_uid != os.geteuid():
+            raise PermissionError(f"{folder} belongs to another user, who could place code in it")
+        if status.st_mode & 0o022:
+            folder.chmod(status.st_mode & 0o755)
+
+
+@contextmanager
+def _disk_cache() -> Iterator[dict[str, Any]]:
+    """Yield numba options for a function that is decorated in this context, with numba's cache folder set."""
+    folder = cache_directory()
+    before = numba.config.CACHE_DIR
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
+    try:
+        yield {**_FLAGS, "cache": folder is not None}
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def _compiled(function: Function, **flags: Any) -> Function:
+    if not COMPILED:
+        return function
+    with _disk_cache() as options:
+        cached = partial(_new_dispatcher, function, **options, **flags)
+        uncached = partial(_new_dispatcher, function, cache=False, **_FLAGS, **flags)
+        dispatcher = _compile_or_retry(function, cached, uncached)
+    compiling = dispatcher.compile
+
+    def compile_despite_errors(types: Any) -> Any:
+        again = partial(compiling, types)
+        return _compile_or_retry(function, again, again)
+
+    dispatcher.compile = compile_despite_errors
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def _new_dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+    """Return numba's dispatcher of a function; OSError if it cannot be cached in the cache folder."""
+    try:
+        dispatcher = numba.njit(function, **options)
+    except RuntimeError as error:  # numba has no folder for its cache
+        raise OSError(str(error)) from error
+    # In another folder, such as __pycache__, edits of other files would not be noticed.
+    if options["cache"] and cache_directory() not in Path(dispatcher.stats.cache_path).parents:
+        raise OSError("no subfolder can be created in the cache folder")
+    return dispatcher
+
+
+def _compile_or_retry(function: Callable[..., Any], *attempts: Callable[[], Result]) -> Result:
+    """Return the result of the first attempt that causes no error of the cache, which numba itself does not handle.
+
+    A dispatcher that could not write its compiled code does not compile it again.
+    """
+    for attempt in attempts[:-1]:
+        try:
+            return attempt()
+        except (numba.core.errors.NumbaError, RuntimeError, RobotDynamicsError):  # not an error of the cache
+            raise
+        except Exception as error:
+            folder = cache_directory()
+            if folder is None:
+                raise
+            if isinstance(error, OSError):
+                _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
+            else:
+                _warn_once(f"compiled kernels in {folder} were damaged: they are compiled again")
+            for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
+                file.unlink(missing_ok=True)
+    return attempts[-1]()
+
+
+@cache
+def _warn_once(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def kernel(function: Function) -> Function:
+    """Compile a function of scalars and arrays with numba (no fastmath) and cache the result on disk.
+
+    The function can neither create nor return arrays. Therefore numba omits reference counting, which takes as long as
+    the arithmetic. Compilation happens at the first call for each set of argument types.
+    """
+    return _compiled(function, _nrt=False)
+
+
+def forceinlined_kernel(function: Function) -> Function:
+    """Compile, and cache on disk, a function that LLVM inlines into its callers.
+
+    It can neither create nor return arrays.
+
+    This saves the 20 ns that a call needs to pass a robot's arrays. Unlike a function from ``inlined``, it is compiled
+    by numba only once.
+    """
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
+def allocating_kernel(function: Function) -> Function:
+    """Compile, and cache on disk, a function that may create and return arrays."""
+    return _compiled(function, _nrt=True)
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function by numba's inlining into each caller, for small functions that are called very often.
+
+    The result can also be called from Python.
+    """
+    return _compiled(function, inline="always")
+
+
+def part(function: Function) -> Function:
+    """Compile a function as part of each kernel that calls it; called from Python, it runs as plain Python."""
+    return numba.extending.register_jitable(**_FLAGS)(function) if COMPILED else function
+
+
+def by_class(function: Callable[..., Any]) -> Any:
+    """Return ``functools.singledispatch`` for kernels: the class of the first argument selects the overload.
+
+    The first argument is a NamedTuple. ``result.register(Class, overload)`` adds an overload. Numba selects it at
+    compile time and inlines it into the caller.
+    """
+    functions: Any = singledispatch(function)
+
+    def choose(first: Any, *others: Any) -> Any:
+        return functions.dispatch(first.instance_class)
+
+    if COMPILED:
+        numba.extending.overload(functions, inline="always", jit_options=_FLAGS, strict=False)(choose)
+    return functions
+
+
+def batch_kernel(function: Function) -> Function:
+    """Compile, and cache on disk, a function that loops over many states and may create arrays.
+
+    Calls release the GIL.
+    """
+    return _compiled(function, nogil=True, _nrt=True)
+
+
+def threaded_kernel(function: Function) -> Function:
+    """Compile, and cache on disk, a function that neither creates nor returns arrays; calls release the GIL."""
+    return _compiled(function, _nrt=False, nogil=True)
+
+
+def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:
+    """Compile a function that C code calls, with a cache on disk; requires numba.
+
+    ``signature`` is numba's, such as ``types.int64(types.int64)``. The returned object has the ``address`` (int) of the
+    compiled code, which is valid while the object exists.
+    """
+    with _disk_cache() as options:
+        cached = partial(numba.cfunc(signature, **options), function)
+        callback = _compile_or_retry(function, cached, cached, partial(numba.cfunc(signature, **_FLAGS), function))
+    if not callback.cache_hits:
+        _report(function)
+    return callback
+
+
+def compile_for(generated: Any, signature: str) -> None:
+    """Compile a generated kernel before its first call, or load it from the cache; without numba do nothing.
+
+    ``generated`` is the result of a decorator of this module, ``signature`` a numba signature such as
+    "int64(float64[::1])".
+    """
+    if COMPILED:
+        generated.compile(signature)
+
+
+_reports: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def compilations_reported(report: Callable[[str], None]) -> Iterator[None]:
+    """Return a context manager in which ``report`` is called with the name of each kernel that is compiled.
+
+    The announcement of compilations is then not logged. Kernels that are loaded from the cache are not reported.
+    """
+    _reports.append(report)
+    try:
+        yield
+    finally:
+        _reports.remove(report)
+
+
+def _report(function: Callable[..., Any]) -> None:
+    for report in _reports:
+        report(function.__name__)
+
+
+def _is_ours(function: Callable[..., Any]) -> bool:
+    return str(function.__module__).startswith(_NAME)
+
+
+def announcement(kernel: str) -> str:
+    """Return the log message for the first compilation of a process; ``kernel`` is the name of the kernel.
+
+    It has the expected duration and the cache folder.
+    """
+    later = f"later starts load them from {cache_directory()}" if is_cached() else "they cannot be cached"
+    return f"compiling the dynamics kernels ({kernel}, ...), once: up to a minute of a free processor; {later}"
+
+
+if COMPILED:
+
+    class _Listener(numba.core.event.Listener):  # type: ignore[misc]
+        """Listener of numba's compile events that logs the first of several compilations."""
+
+        _under_way = 0
+        _end = -math.inf
+
+        def on_start(self, event: Any) -> None:
+            if _is_ours(function := event.data["dispatcher"].py_func):
+                if not (_reports or self._under_way) and time.monotonic() - self._end > _PAUSE:
+                    _LOG.warning(announcement(function.__name__))
+                self._under_way += 1
+                _report(function)
+
+        def on_end(self, event: Any) -> None:
+            if _is_ours(event.data["dispatcher"].py_func):
+                self._under_way -= 1
+                self._end = time.monotonic()
+
+    numba.core.event.register("numba:compile", _Listener())
+
+
+class _Text(InspectLoader):
+    """Loader of a module from source text instead of a file."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def get_source(self, fullname: str) -> str:
+        return self._source
+
+
+@cache  # so that each class of a module exists once
+def load_source(source: str, name: str) -> dict[str, Any]:
+    """Return the namespace (objects by name) of a module with the given ``source``.
+
+    Equal arguments give the same objects. The source is written to a file of the cache, since numba caches only
+    functions that are defined in files. ``name`` is the beginning of the module's and the file's name.
+    """
+    stem = f"{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    path = _source_file(stem, source) if COMPILED else None
+    spec = util.spec_from_file_location(f"{_NAME}_{stem}", path, loader=None if path else _Text(source))
+    assert spec is not None and spec.loader is not None
+    module = util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # needed by numba when it loads cached code
+    spec.loader.exec_module(module)
+    return vars(module)
+
+
+def _source_file(stem: str, source: str) -> Path | None:
+    """Return a file of the cache with this source, or None if it cannot be written.
+
+    The file is replaced atomically, since other processes may write it at the same time. An existing file stays
+    unchanged: numba's cache depends on its modification time.
+    """
+    folder = cache_directory()
+    if folder is None:
+        return None
+    # The target of a link: numba names its cached files after the folder of the source.
+    path = (folder / f"{stem}.py").resolve()
+    if path.exists() and path.read_bytes() == source.encode():
+        return path
+    temporary = path.with_suffix(f".{uuid4().hex}")
+    try:
+        temporary.write_bytes(source.encode())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
+        return None
+    return path

@@ -1,0 +1,223 @@
+"""Kernels of a control cycle: checks of measured states, and limits of the effort.
+
+States (2, n) are positions (rad or m) and velocities (rad/s or m/s).
+"""
+
+from __future__ import annotations
+
+import math
+
+from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)  # results of check_state
+STEP, SPEED, MODELLED_FRICTION, UNKNOWN_FRICTION = range(4)  # rows of its bounds
+MOVED, IMPLIED, IMPLIED_STILL, SPEED_BEFORE, STILL_TIME = range(5)  # rows of its memory
+DRIVEN_TIME, EFFORT, STILL, DISTRUSTED, DESIRED = range(5, 10)
+CLAMPED, SLOWED = 1, 2  # results of limit_effort
+
+_WINDOW = 0.1  # s
+_FASTEST_STOP = 50.0  # rad/s^2 or m/s^2, a deceleration that no joint reaches
+
+
+@kernel
+def check_state(
+    new: Array,
+    last: Array,
+    largest: float,
+    bounds: Array,
+    dt: float,
+    longest: float,
+    measures_velocity: bool,
+    effort: Array,
+    desired: Array,
+    memory: Array,
+) -> tuple[int, int, bool]:
+    """Check a measured state against bounds and the states before it.
+
+    Parameters
+    ----------
+    new, last
+        States (2, n).
+    largest
+        Largest accepted magnitude of a position or velocity.
+    bounds
+        (4, n): change of position that is always plausible, infinite for joints that are not compared; largest
+        plausible velocity; change of effort (Nm or N) at which a joint may rest by modelled friction, and further one
+        by friction of an unknown size.
+    dt, longest
+        Time between the two states, s. States are not compared if it is not positive or exceeds ``longest``.
+    measures_velocity
+        True if velocities are measured.
+    effort, desired
+        Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,).
+    memory
+        (10, n), updated: change of position and integral of velocity in the window; since the position last changed,
+        the integral of velocity, the speed before it, the time (s), the time for which it should move, and the effort
+        before it; 1 for a position that stands still although it must move, until it changes; 1 for a velocity that
+        contradicts the position, until both agree in motion; desired position when position or velocity last changed.
+
+    Returns
+    -------
+    tuple of int, int and bool
+        Result: OUT_OF_BOUNDS for a magnitude beyond ``largest`` or NaN, IMPLAUSIBLE for a change beyond the bounds,
+        STANDS_STILL or CONTRADICTS by the states before, UNCHANGED for equal states, GOOD; in this order. Then the
+        index of the first joint with that result, and True if a velocity is not trusted.
+    """
+    n = new.shape[1]
+    for j in range(n):
+        if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):  # True for NaN
+            return OUT_OF_BOUNDS, j, False
+    compared, unchanged, result, joint, distrusted = 0.0 < dt <= longest, True, GOOD, 0, False
+    for j in range(n):
+        unchanged = unchanged and new[0, j] == last[0, j] and new[1, j] == last[1, j]
+        if compared and bounds[STEP, j] < math.inf:
+            if measures_velocity and _stands_at_speed(new, last, bounds, dt, j):
+                memory[DISTRUSTED, j], result, joint = 1.0, CONTRADICTS, j
+            if _moves_too_far(new, last, bounds, dt, measures_velocity and memory[DISTRUSTED, j] == 0.0, j):
+                return IMPLAUSIBLE, j, False
+    if result == GOOD and unchanged:
+        result = UNCHANGED
+    kept = math.exp(-dt / _WINDOW) if compared else 0.0
+    for j in range(n):
+        if dt == 0.0:
+            memory[MOVED, j] += new[0, j] - last[0, j]  # the next time step belongs to this change, too
+        elif not compared:
+            memory[MOVED, j] = memory[IMPLIED, j] = 0.0
+        elif _contradicts(new, last, bounds, dt, kept, measures_velocity, memory, j) and result < CONTRADICTS:
+            result, joint = CONTRADICTS, j
+        _note_rest(new, last, bounds, dt, longest, measures_velocity, unchanged, effort, desired, memory, j)
+        if memory[STILL, j] != 0.0 and result != STANDS_STILL:
+            result, joint = STANDS_STILL, j
+        distrusted = distrusted or memory[DISTRUSTED, j] != 0.0
+    return result, joint, distrusted
+
+
+@inlined
+def _stands_at_speed(new: Array, last: Array, bounds: Array, dt: float, j: int) -> bool:
+    """Return True if a joint is too fast by its velocity, without a quarter of the motion that this implies."""
+    qd, change = abs(new[1, j]), abs(new[0, j] - last[0, j])
+    return bool(qd > bounds[SPEED, j] and change < 0.25 * qd * dt)
+
+
+@inlined
+def _moves_too_far(new: Array, last: Array, bounds: Array, dt: float, trusts_velocity: bool, j: int) -> bool:
+    """Return True if a position changes by more than the step and the motion at twice its velocity.
+
+    If the velocity is not trusted, it is the motion at the largest one.
+    """
+    speed = 2.0 * max(abs(new[1, j]), abs(last[1, j])) if trusts_velocity else bounds[SPEED, j]
+    return bool(abs(new[0, j] - last[0, j]) > bounds[STEP, j] + speed * dt)
+
+
+@inlined
+def _contradicts(
+    new: Array, last: Array, bounds: Array, dt: float, kept: float, measures_velocity: bool, memory: Array, j: int
+) -> bool:
+    """Compare the change of a position with the integral of its velocity; True if the velocity contradicts it.
+
+    Both are over an exponential window. They agree if they differ by less than a quarter of the plausible step plus
+    35 % of the larger, so that lags and noise pass, and a wrong sign, half, double or zero do not. A position that
+    stands still is marked instead.
+    """
+    change, step, integral = new[0, j] - last[0, j], bounds[STEP, j], 0.5 * (new[1, j] + last[1, j]) * dt
+    memory[MOVED, j] = moved = kept * memory[MOVED, j] + change
+    memory[IMPLIED, j] = implied = kept * memory[IMPLIED, j] + integral
+    memory[IMPLIED_STILL, j] = memory[IMPLIED_STILL, j] + integral if change == 0.0 else 0.0
+    if not measures_velocity or step == math.inf:
+        return False
+    if abs(memory[IMPLIED_STILL, j]) > step:
+        memory[STILL, j] = 1.0
+    larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
+    if mismatch > tolerance + 0.35 * larger:
+        if abs(moved) < abs(implied) and (change == 0.0 or abs(moved) < 0.01 * abs(implied)):
+            memory[STILL, j] = 1.0
+            return False
+        memory[DISTRUSTED, j] = 1.0
+        return True
+    if larger > 3.0 * tolerance and mismatch < 0.2 * larger:
+        memory[DISTRUSTED, j] = 0.0
+    return False
+
+
+@inlined
+def _note_rest(
+    new: Array,
+    last: Array,
+    bounds: Array,
+    dt: float,
+    longest: float,
+    measures_velocity: bool,
+    unchanged: bool,
+    effort: Array,
+    desired: Array,
+    memory: Array,
+    j: int,
+) -> None:
+    """Mark a position that is constant under an active law although the joint must move, in three cases.
+
+    The joint was so fast that it could not stop so soon within a tenth of the step. For longer than ``longest``, the
+    effort has changed by more than the modelled and all of the unknown friction, and the position is not within half
+    the step of the desired one (a fifth if no value changes). Or the effort has changed by more than the modelled and a
+    quarter of the unknown friction, the velocity is constant, and the desired position, if any, has moved by twice the
+    step.
+    """
+    step, change = bounds[STEP, j], new[0, j] - last[0, j]
+    constant = measures_velocity and change == 0.0 and new[1, j] == last[1, j]
+    if not constant or math.isnan(effort[j] + memory[DESIRED, j]):
+        memory[DESIRED, j] = desired[j]
+    if change != 0.0:
+        memory[STILL, j] = 0.0
+    if change != 0.0 or math.isnan(effort[j] + memory[EFFORT, j]):
+        memory[STILL_TIME, j], memory[DRIVEN_TIME, j], memory[EFFORT, j] = 0.0, 0.0, effort[j]
+        memory[SPEED_BEFORE, j] = max(abs(new[1, j]), abs(last[1, j]))
+        return
+    memory[STILL_TIME, j] += max(dt, 0.0)
+    speed = memory[SPEED_BEFORE, j]
+    stopped_at_once = speed**2 > 0.2 * step * _FASTEST_STOP and memory[STILL_TIME, j] > speed / _FASTEST_STOP
+    push, near = abs(effort[j] - memory[EFFORT, j]) - bounds[MODELLED_FRICTION, j], (0.2 if unchanged else 0.5) * step
+    driven = push > bounds[UNKNOWN_FRICTION, j] and not abs(desired[j] - new[0, j]) <= near
+    pushed = constant and push > 0.25 * bounds[UNKNOWN_FRICTION, j]
+    memory[DRIVEN_TIME, j] = memory[DRIVEN_TIME, j] + max(dt, 0.0) if driven or pushed else 0.0
+    left = pushed and not abs(desired[j] - memory[DESIRED, j]) <= 2.0 * step
+    if step < math.inf and (stopped_at_once or (memory[DRIVEN_TIME, j] > longest and (driven or left))):
+        memory[STILL, j] = 1.0
+
+
+@kernel
+def all_within(values: Array, least: Array, most: Array) -> bool:
+    """Return True if each value (m, n) is in its closed interval from ``least`` to ``most`` (m, n); NaN never is."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            if not least[i, j] <= values[i, j] <= most[i, j]:
+                return False
+    return True
+
+
+@kernel
+def limit_effort(requested: Array, last: Array, limits: Array, rates: Array, dt: float, effort: Array) -> int:
+    """Write the limited effort to ``effort`` (n,); return CLAMPED and SLOWED, added, for the limits that changed it.
+
+    Parameters
+    ----------
+    requested, last
+        Requested effort, finite, and the effort of the last command, (n,), Nm or N.
+    limits, rates
+        Effort limits (n,), Nm or N, and largest rates of change (n,), Nm/s or N/s; infinite for no limit.
+    dt
+        Time (s) since the last command; infinite before the first one.
+    """
+    result = 0
+    for j in range(requested.shape[0]):
+        limit = limits[j]
+        clamped = min(max(requested[j], -limit), limit)
+        if clamped != requested[j]:
+            result |= CLAMPED
+        effort[j] = clamped
+        if rates[j] < math.inf:
+            step = rates[j] * dt
+            slow = min(max(clamped, last[j] - step), last[j] + step)
+            if slow != clamped:
+                result |= SLOWED
+            effort[j] = min(max(slow, -limit), limit)  # a lowered limit applies at once
+    return result

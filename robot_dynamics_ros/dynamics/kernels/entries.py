@@ -1,0 +1,332 @@
+"""Python entry points: single-state and batched.
+
+``topology`` and ``parameters`` are the model arrays (see layout). Vectors ``q``, ``qd``, ``qdd`` and ``tau`` have shape
+(n,), of a batch (count, n), in rad or m, and Nm or N. Results are written to the last arguments, which the caller
+allocates. ``wrenches`` (count, bodies, 6) are external forces (N) and moments (Nm) on the bodies, at the origin and in
+the axes of the body's frame; NO_WRENCHES is for none. A link is given by its ``body`` (-1: fixed base) and by ``frame``
+(12,), the placement of the link in its body's frame: rotation row by row, position.
+
+Single-state functions check the shapes of their arguments and return OK, WRONG_SHAPE or SINGULAR + j: the mass matrix
+is not positive definite at coordinate j, and the result is then undefined. They use ``scratch``, made by
+``make_scratch``; calls that share scratch must not run concurrently.
+
+Batched functions take C-contiguous arrays (count, ...) whose shapes the caller has checked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynamics_ros.dynamics.kernels import derivatives, kinematics, newton_euler
+from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, batch_kernel, inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.composite_body import composite_body, potential_energy, quadratic_form
+from robot_dynamics_ros.dynamics.kernels.forward_dynamics import solve_motion
+from robot_dynamics_ros.dynamics.kernels.friction import friction
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    FRICTION_SIZE,
+    WORK_SIZE,
+    WRENCH,
+    ModelArrays,
+    coordinate_count,
+    unpack,
+)
+from robot_dynamics_ros.dynamics.kernels.regressor import regressor
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+
+OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
+
+NO_WRENCHES: Array = np.empty((1, 0, 6))
+"""Argument ``wrenches`` of batched functions for states without external wrenches."""
+
+
+@allocating_kernel
+def make_work(robot: ModelArrays) -> Array:
+    """Return an uninitialised work array (bodies + rotors, WORK_SIZE) of one state; layout has its columns."""
+    return np.empty((robot.tree.shape[0], WORK_SIZE))
+
+
+def make_scratch(topology: IntArray) -> Array:
+    """Return an uninitialised scratch array (elements,) for any of the single-state functions of this robot."""
+    bodies, rotors, _, n = topology[:4].tolist()
+    return np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
+
+
+@inlined
+def _work_in(scratch: Array, robot: ModelArrays) -> Array:
+    rows: int = robot.tree.shape[0]
+    return scratch[: rows * WORK_SIZE].reshape(rows, WORK_SIZE)
+
+
+@inlined
+def _matrix_in(scratch: Array, robot: ModelArrays, first: int, rows: int, columns: int) -> Array:
+    """Return a matrix (rows, columns) in ``scratch``, after the work array and ``first`` other numbers."""
+    start: int = robot.tree.shape[0] * WORK_SIZE + first
+    return scratch[start : start + rows * columns].reshape(rows, columns)
+
+
+@inlined
+def _no_wrenches(scratch: Array) -> Array:
+    return scratch[:0].reshape(0, 6)
+
+
+@kernel
+def inverse_dynamics(
+    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, tau: Array
+) -> int:
+    """Write the torque for motion ``q``, ``qd``, ``qdd`` without friction to ``tau``. Returns OK or WRONG_SHAPE."""
+    n = coordinate_count(topology)
+    if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
+        return WRONG_SHAPE
+    robot = unpack(topology, parameters)
+    newton_euler.newton_euler(robot, q, qd, qdd, _no_wrenches(scratch), _work_in(scratch, robot), tau)
+    return OK
+
+
+@kernel
+def gravity_torque(topology: IntArray, parameters: Array, scratch: Array, q: Array, tau: Array) -> int:
+    """Write the torque that holds the robot at rest at ``q`` against gravity to ``tau``. Returns OK or WRONG_SHAPE."""
+    n = coordinate_count(topology)
+    if q.shape[0] != n or tau.shape[0] != n:
+        return WRONG_SHAPE
+    robot = unpack(topology, parameters)
+    newton_euler.gravity_torque(robot, q, _no_wrenches(scratch), _work_in(scratch, robot), tau)
+    return OK
+
+
+@kernel
+def mass_matrix(topology: IntArray, parameters: Array, scratch: Array, q: Array, matrix: Array) -> int:
+    """Write the mass matrix at ``q`` to ``matrix`` (n, n). Returns OK or WRONG_SHAPE."""
+    n = coordinate_count(topology)
+    if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
+        return WRONG_SHAPE
+    robot = unpack(topology, parameters)
+    composite_body(robot, q, _work_in(scratch, robot), matrix)
+    return OK
+
+
+@kernel
+def forward_dynamics(
+    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, tau: Array, qdd: Array
+) -> int:
+    """Write the acceleration under torque ``tau`` at ``q``, ``qd``, without friction, to ``qdd``.
+
+    Returns OK, WRONG_SHAPE, or SINGULAR + j for the coordinate j at which the mass matrix is not positive definite.
+    """
+    n = coordinate_count(topology)
+    if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
+        return WRONG_SHAPE
+    robot = unpack(topology, parameters)
+    work, matrix = _work_in(scratch, robot), _matrix_in(scratch, robot, 0, n, n)
+    failed = solve_motion(robot, q, qd, tau, _no_wrenches(scratch), work, matrix, qdd)
+    return OK if failed < 0 else SINGULAR + failed
+
+
+@kernel
+def inverse_dynamics_derivatives(
+    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
+) -> int:
+    """Write dtau/dq and dtau/dqd of ``inverse_dynamics`` to ``dq`` and ``dqd`` (n, n). Returns OK or WRONG_SHAPE.
+
+    Element [i, j] is the derivative of torque i by position or velocity j.
+    """
+    n = coordinate_count(topology)
+    if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
+        return WRONG_SHAPE
+    if dq.shape[0] != n or dq.shape[1] != n or dqd.shape[0] != n or dqd.shape[1] != n:
+        return WRONG_SHAPE
+    robot = unpack(topology, parameters)
+    bodies = robot.bodies.shape[0]
+    world = _matrix_in(scratch, robot, 0, bodies, 12)
+    spatial = _matrix_in(scratch, robot, bodies * 12, bodies, derivatives.SPATIAL_SIZE)
+    derivatives.differentiate(robot, q, qd, qdd, _work_in(scratch, robot), world, spatial, dq, dqd)
+    return OK
+
+
+@kernel
+def friction_torque(
+    topology: IntArray, parameters: Array, scratch: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
+) -> int:
+    """Write the friction torque at ``q``, ``qd`` to ``tau``. Returns OK or WRONG_SHAPE.
+
+    ``joints`` is the flattened friction table (bodies * FRICTION_SIZE,), with the columns of layout. ``fade`` (1,) is
+    the joint speed (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
+    """
+    n = coordinate_count(topology)
+    if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
+        return WRONG_SHAPE
+    robot = unpack(topology, parameters)
+    table = joints.reshape((joints.shape[0] // FRICTION_SIZE, FRICTION_SIZE))
+    friction(robot, table, fade[0], q, qd, _work_in(scratch, robot), tau)
+    return OK
+
+
+@batch_kernel
+def inverse_dynamics_batch(
+    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, tau: Array
+) -> int:
+    """Write the torques for the motions ``q``, ``qd``, ``qdd`` without friction to ``tau``. Returns OK."""
+    robot = unpack(topology, parameters)
+    work, last = make_work(robot), wrenches.shape[0] - 1
+    for k in range(q.shape[0]):
+        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k])
+    return OK
+
+
+@batch_kernel
+def mass_matrix_batch(topology: IntArray, parameters: Array, q: Array, matrix: Array) -> int:
+    """Write the mass matrices at ``q`` to ``matrix`` (count, n, n). Returns OK."""
+    robot = unpack(topology, parameters)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        composite_body(robot, q[k], work, matrix[k])
+    return OK
+
+
+@batch_kernel
+def forward_dynamics_batch(
+    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, tau: Array, qdd: Array
+) -> int:
+    """Write the accelerations under ``tau`` to ``qdd``, up to the first state whose mass matrix is singular.
+
+    Friction is not included. Returns OK, or SINGULAR + k n + j for state k and coordinate j.
+    """
+    robot = unpack(topology, parameters)
+    n: int = q.shape[1]
+    work, matrix, last = make_work(robot), np.empty((n, n)), wrenches.shape[0] - 1
+    for k in range(q.shape[0]):
+        failed = solve_motion(robot, q[k], qd[k], tau[k], wrenches[min(k, last)], work, matrix, qdd[k])
+        if failed >= 0:
+            return SINGULAR + k * n + failed
+    return OK
+
+
+@batch_kernel
+def inverse_dynamics_derivatives_batch(
+    topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
+) -> int:
+    """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``dq``, ``dqd`` (count, n, n). Returns OK.
+
+    Element [k, i, j] is, at state k, the derivative of torque i by position or velocity j.
+    """
+    robot = unpack(topology, parameters)
+    bodies = robot.bodies.shape[0]
+    work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
+    for k in range(q.shape[0]):
+        derivatives.differentiate(robot, q[k], qd[k], qdd[k], work, world, spatial, dq[k], dqd[k])
+    return OK
+
+
+@batch_kernel
+def joint_wrenches_batch(
+    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, joint_wrenches: Array
+) -> int:
+    """Write the wrench of each body's parent on the body to ``joint_wrenches`` (count, bodies, 6). Returns OK.
+
+    Force (N), then moment (Nm), at the origin and in the axes of the body's frame. Without external wrenches,
+    ``wrenches`` has the shape (count, 0, 6).
+    """
+    robot = unpack(topology, parameters)
+    work, tau = make_work(robot), np.empty(q.shape[1])
+    for k in range(q.shape[0]):
+        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[k], work, tau)
+        for i in range(robot.bodies.shape[0]):
+            for j in range(6):
+                joint_wrenches[k, i, j] = work[i, WRENCH + j]
+    return OK
+
+
+@batch_kernel
+def regressor_batch(
+    topology: IntArray, parameters: Array, link_rotations: Array, q: Array, qd: Array, qdd: Array, columns: Array
+) -> int:
+    """Write the transposed regressors of the motions to ``columns`` (count, 10 bodies + rotors, n). Returns OK.
+
+    ``columns[k]`` is Y^T at state k; Y times the parameters is the torque without friction. The parameters of a body
+    are mass, first moment (3) and inertia about the origin (ixx ixy ixz iyy iyz izz), in the axes of the body's link,
+    then follow the rotors' axial inertias. ``link_rotations`` (bodies, 9) are the axes of each body's link in the
+    body's frame, row by row.
+    """
+    robot = unpack(topology, parameters)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        regressor(robot, link_rotations, q[k], qd[k], qdd[k], work, columns[k])
+    return OK
+
+
+@batch_kernel
+def friction_batch(
+    topology: IntArray, parameters: Array, joints: Array, fade: float, q: Array, qd: Array, tau: Array
+) -> int:
+    """Write the friction torques at ``q``, ``qd`` to ``tau``. Returns OK.
+
+    ``joints`` (bodies, FRICTION_SIZE) is the friction table, with the columns of layout. ``fade`` is the joint speed
+    (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
+    """
+    robot = unpack(topology, parameters)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        friction(robot, joints, fade, q[k], qd[k], work, tau[k])
+    return OK
+
+
+@batch_kernel
+def link_pose_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, pose: Array) -> int:
+    """Write the poses of a link in the root frame to ``pose`` (count, 4, 4). Returns OK."""
+    robot = unpack(topology, parameters)
+    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    for k in range(q.shape[0]):
+        kinematics.link_pose(robot, body, frame, q[k], work, world, pose[k])
+    return OK
+
+
+@batch_kernel
+def jacobian_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, matrix: Array) -> int:
+    """Write the Jacobians of a link at its origin, in root axes, to ``matrix`` (count, 6, n). Returns OK.
+
+    Rows 0 to 2 give the linear velocity, 3 to 5 the angular velocity.
+    """
+    robot = unpack(topology, parameters)
+    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    for k in range(q.shape[0]):
+        kinematics.jacobian(robot, body, frame, q[k], work, world, matrix[k])
+    return OK
+
+
+@batch_kernel
+def jacobian_dot_qd_batch(
+    topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, qd: Array, product: Array
+) -> int:
+    """Write dJ/dt qd of a link to ``product`` (count, 6): its acceleration at zero joint acceleration. Returns OK.
+
+    At the link's origin, in root axes: linear (m/s^2), then angular (rad/s^2).
+    """
+    robot = unpack(topology, parameters)
+    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    for k in range(q.shape[0]):
+        kinematics.jacobian_dot_qd(robot, body, frame, q[k], qd[k], work, world, product[k])
+    return OK
+
+
+@batch_kernel
+def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Array, energy: Array) -> int:
+    """Write the kinetic energies (J) at ``q``, ``qd``, including the rotors', to ``energy`` (count,). Returns OK."""
+    robot = unpack(topology, parameters)
+    n: int = q.shape[1]
+    work, matrix = make_work(robot), np.empty((n, n))
+    for k in range(q.shape[0]):
+        composite_body(robot, q[k], work, matrix)
+        energy[k] = quadratic_form(matrix, qd[k])
+    return OK
+
+
+@batch_kernel
+def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, energy: Array) -> int:
+    """Write the potential energies at ``q``, J, to ``energy`` (count,). Returns OK.
+
+    The energy is -m g . c: total mass m, acceleration of gravity g, and centre of mass c from the root frame's origin.
+    """
+    robot = unpack(topology, parameters)
+    work = make_work(robot)
+    for k in range(q.shape[0]):
+        energy[k] = potential_energy(robot, q[k], work)
+    return OK

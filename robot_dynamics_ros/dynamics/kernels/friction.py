@@ -1,0 +1,133 @@
+"""Joint friction as a function of position and velocity.
+
+Viscous and Coulomb friction: Craig (6.110)-(6.112), with a Coulomb level for each direction. Static level: ME5118 p.
+42. Stribeck effect: level = coulomb + (static - coulomb) exp(-(rate / v_s)^2), Armstrong-Helouvry, Dupont, Canudas de
+Wit 1994. Level that varies with position: Craig (6.113). Sigmoid: Gaz et al. 2019, "Dynamic identification of the
+Franka Emika Panda robot", the published Panda model.
+
+``joint`` (FRICTION_SIZE,) is a row of the friction table, with the columns of layout. VISCOUS b: torque b rate. COULOMB
+and COULOMB_NEGATIVE: levels for positive and negative velocities. STATIC: level at rest, if above Coulomb's.
+STRIBECK_VELOCITY: v_s, 0 for no effect. RIPPLE_AMPLITUDE a, RIPPLE_PER_TURN k and RIPPLE_PHASE p: a sin(k position + p)
+is added to the level. SIGMOID_AMPLITUDE f, SIGMOID_SLOPE s and SIGMOID_SHIFT w: torque f (logistic(s (rate + w)) -
+logistic(s w)). ``position`` (rad or m) and ``rate`` (rad/s or m/s) are the joint's position and velocity. Friction (Nm
+or N) is positive for positive velocities: it is the torque that an actuator must supply to overcome it.
+"""
+
+from __future__ import annotations
+
+import math
+
+from robot_dynamics_ros.dynamics.kernels.compilation import kernel
+from robot_dynamics_ros.dynamics.kernels.couplings import clear, expand, project
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    COULOMB,
+    COULOMB_NEGATIVE,
+    JOINT_POSITION,
+    JOINT_RATE,
+    JOINT_TORQUE,
+    RIPPLE_AMPLITUDE,
+    RIPPLE_PER_TURN,
+    RIPPLE_PHASE,
+    SIGMOID_AMPLITUDE,
+    SIGMOID_SHIFT,
+    SIGMOID_SLOPE,
+    STATIC,
+    STRIBECK_VELOCITY,
+    VISCOUS,
+    ModelArrays,
+)
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+
+@kernel
+def logistic(x: float) -> float:
+    """Return 1 / (1 + exp(-x)) without overflow."""
+    if x >= 0.0:
+        return 1.0 / (1.0 + math.exp(-x))
+    power = math.exp(x)
+    return power / (1.0 + power)
+
+
+@kernel
+def smooth_friction(joint: Array, rate: float) -> float:
+    """Return the viscous and sigmoid friction of a joint (Nm or N), smooth functions of its velocity ``rate``."""
+    torque: float = joint[VISCOUS] * rate
+    if joint[SIGMOID_AMPLITUDE] != 0.0:
+        slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
+        torque += joint[SIGMOID_AMPLITUDE] * (logistic(slope * (rate + shift)) - logistic(slope * shift))
+    return torque
+
+
+@kernel
+def smooth_slope(joint: Array, rate: float) -> float:
+    """Return the derivative of ``smooth_friction`` by velocity (Nm s/rad or N s/m), limited to at least 0."""
+    total: float = joint[VISCOUS]
+    if joint[SIGMOID_AMPLITUDE] != 0.0:
+        slope = joint[SIGMOID_SLOPE]
+        sigmoid = logistic(slope * (rate + joint[SIGMOID_SHIFT]))
+        total += joint[SIGMOID_AMPLITUDE] * slope * sigmoid * (1.0 - sigmoid)
+    return max(total, 0.0)
+
+
+@kernel
+def friction_bound(joint: Array, level: float, position: float, rate: float) -> float:
+    """Return the magnitude (Nm or N, at least 0) of a joint's dry friction; at rest, the largest possible magnitude.
+
+    Dry friction is Coulomb and static friction with Stribeck effect and ripple.
+
+    ``level`` (Nm or N) is the Coulomb level in the direction of motion: column COULOMB or COULOMB_NEGATIVE. The
+    ``position`` of a coupled joint is without the coupling's offset.
+    """
+    fade = 0.0
+    if rate == 0.0:
+        fade = 1.0
+    elif joint[STRIBECK_VELOCITY] > 0.0:
+        ratio = rate / joint[STRIBECK_VELOCITY]
+        fade = math.exp(-ratio * ratio)
+    size = level + fade * max(joint[STATIC] - level, 0.0)
+    if joint[RIPPLE_AMPLITUDE] > 0.0:
+        size += joint[RIPPLE_AMPLITUDE] * math.sin(joint[RIPPLE_PER_TURN] * position + joint[RIPPLE_PHASE])
+    return float(max(size, 0.0))
+
+
+@kernel
+def dry_friction(joint: Array, position: float, rate: float) -> float:
+    """Return the dry friction (Nm or N) of a moving joint, and 0 at rest, where it depends on the applied torque.
+
+    Dry friction is all friction without the viscous and the sigmoid part.
+    """
+    if rate > 0.0:
+        return friction_bound(joint, joint[COULOMB], position, rate)
+    if rate < 0.0:
+        return -friction_bound(joint, joint[COULOMB_NEGATIVE], position, rate)
+    return 0.0
+
+
+@kernel
+def faded_friction(joint: Array, position: float, rate: float, fade: float) -> float:
+    """Return all friction (Nm or N) of a joint, made continuous at rest.
+
+    Below the speed ``fade`` (rad/s or m/s) it is the friction at that speed times |rate| / fade. 0 switches this off;
+    dry friction then jumps at rest, where it is 0.
+    """
+    speed, share = abs(rate), 1.0
+    if speed < fade:
+        share = speed / fade
+        rate = math.copysign(fade, rate)
+    return share * (smooth_friction(joint, rate) + dry_friction(joint, position, rate))
+
+
+@kernel
+def friction(robot: ModelArrays, joints: Array, fade: float, q: Array, qd: Array, work: Array, tau: Array) -> None:
+    """Write the friction torque (n,), Nm or N, of the coordinates at ``q``, ``qd`` (n,), rad or m, to ``tau``.
+
+    Below the speed ``fade`` (rad/s or m/s) of a joint, its friction is that at this speed times |rate| / fade; 0
+    switches this off. ``robot`` has the model arrays (from layout.unpack), ``joints`` is the friction table (bodies,
+    FRICTION_SIZE), and ``work`` (bodies + rotors, WORK_SIZE) is scratch.
+    """
+    expand(robot, q, work, JOINT_POSITION)
+    expand(robot, qd, work, JOINT_RATE)
+    clear(work, JOINT_TORQUE)  # rotors have no friction of their own
+    for i in range(joints.shape[0]):
+        work[i, JOINT_TORQUE] = faded_friction(joints[i], work[i, JOINT_POSITION], work[i, JOINT_RATE], fade)
+    project(robot, work, JOINT_TORQUE, tau)

@@ -1,0 +1,153 @@
+"""Placement of the bodies' frames in their parents' frames and in the root frame.
+
+A placement (12,) is a rotation matrix (9,), row by row, and a position (3,), m. ``robot`` has the model arrays (from
+layout.unpack). ``work`` (bodies + rotors, WORK_SIZE) has the intermediate results of each row, in the columns that
+layout names; body i is row i. ``place_bodies`` fills its placements, which the other functions read. A ``Vector`` is a
+tuple of three floats.
+"""
+
+from __future__ import annotations
+
+import math
+
+from robot_dynamics_ros.dynamics.kernels.compilation import forceinlined_kernel, inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    INERTIA,
+    JOINT_POSITION,
+    KIND,
+    PARENT,
+    PLACEMENT,
+    POSITION,
+    REVOLUTE,
+    ROTATION,
+    ModelArrays,
+)
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+Vector = tuple[float, float, float]
+
+
+@forceinlined_kernel
+def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Vector:
+    """Return the cross product a x b of two vectors, given by their components."""
+    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
+
+
+@forceinlined_kernel
+def rotate(r: Array, x: float, y: float, z: float) -> Vector:
+    """Return R v for v = (x, y, z), from a body's axes to its parent's; R is ``r`` (9 or more,), row by row."""
+    return (
+        r[0] * x + r[1] * y + r[2] * z,
+        r[3] * x + r[4] * y + r[5] * z,
+        r[6] * x + r[7] * y + r[8] * z,
+    )
+
+
+@kernel
+def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
+    """Return R^T v for v = (x, y, z), from the parent's axes to the body's; R is ``r`` (9 or more,), row by row."""
+    return (
+        r[0] * x + r[3] * y + r[6] * z,
+        r[1] * x + r[4] * y + r[7] * z,
+        r[2] * x + r[5] * y + r[8] * z,
+    )
+
+
+@forceinlined_kernel
+def place_bodies(robot: ModelArrays, work: Array) -> None:
+    """Write the placement of each body in its parent's frame to ``work``.
+
+    The positions of the joints (rad or m) are read from the column JOINT_POSITION of ``work`` (see couplings.expand).
+    The joint rotates about or translates along the z axis of the body's frame: R = R0 Rz(q), p = p0, or R = R0, p = p0
+    + R0 z q. R0 and p0 are the placement at zero position.
+    """
+    bodies = robot.bodies
+    for i in range(bodies.shape[0]):
+        q = work[i, JOINT_POSITION]
+        if robot.tree[i, KIND] == REVOLUTE:
+            c = math.cos(q)
+            s = math.sin(q)
+            for row in range(3):
+                x = bodies[i, ROTATION + 3 * row]
+                y = bodies[i, ROTATION + 3 * row + 1]
+                work[i, PLACEMENT + 3 * row] = x * c + y * s
+                work[i, PLACEMENT + 3 * row + 1] = y * c - x * s
+                work[i, PLACEMENT + 3 * row + 2] = bodies[i, ROTATION + 3 * row + 2]
+                work[i, PLACEMENT + 9 + row] = bodies[i, POSITION + row]
+        else:
+            for row in range(3):
+                z = bodies[i, ROTATION + 3 * row + 2]
+                work[i, PLACEMENT + 3 * row] = bodies[i, ROTATION + 3 * row]
+                work[i, PLACEMENT + 3 * row + 1] = bodies[i, ROTATION + 3 * row + 1]
+                work[i, PLACEMENT + 3 * row + 2] = z
+                work[i, PLACEMENT + 9 + row] = bodies[i, POSITION + row] + z * q
+
+
+@inlined
+def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
+    """Return vector (x, y, z), given in the axes of body ``i``, in the axes of its parent."""
+    return (
+        work[i, PLACEMENT] * x + work[i, PLACEMENT + 1] * y + work[i, PLACEMENT + 2] * z,
+        work[i, PLACEMENT + 3] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 5] * z,
+        work[i, PLACEMENT + 6] * x + work[i, PLACEMENT + 7] * y + work[i, PLACEMENT + 8] * z,
+    )
+
+
+@inlined
+def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
+    """Return vector (x, y, z), given in the axes of the parent of body ``i``, in the axes of the body."""
+    return (
+        work[i, PLACEMENT] * x + work[i, PLACEMENT + 3] * y + work[i, PLACEMENT + 6] * z,
+        work[i, PLACEMENT + 1] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 7] * z,
+        work[i, PLACEMENT + 2] * x + work[i, PLACEMENT + 5] * y + work[i, PLACEMENT + 8] * z,
+    )
+
+
+@inlined
+def origin(work: Array, i: int) -> Vector:
+    """Return the origin of the frame of body ``i`` in its parent's frame, m."""
+    return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
+
+
+@inlined
+def vector_at(table: Array, i: int, column: int) -> Vector:
+    """Return three consecutive elements of row ``i`` (an index) of ``table`` (rows, columns), from ``column`` on."""
+    return table[i, column], table[i, column + 1], table[i, column + 2]
+
+
+@inlined
+def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector:
+    """Return I v for v = (x, y, z), with the inertia I of body ``i`` about its frame's origin, in the body's axes.
+
+    ``bodies`` (bodies, BODY_SIZE) is the table of that name in ``robot``; I is in kg m^2.
+    """
+    return (
+        bodies[i, INERTIA] * x + bodies[i, INERTIA + 1] * y + bodies[i, INERTIA + 2] * z,
+        bodies[i, INERTIA + 1] * x + bodies[i, INERTIA + 3] * y + bodies[i, INERTIA + 4] * z,
+        bodies[i, INERTIA + 2] * x + bodies[i, INERTIA + 4] * y + bodies[i, INERTIA + 5] * z,
+    )
+
+
+@kernel
+def compose(r: Array, s: Array, product: Array) -> None:
+    """Write the placement of C in A to ``product``, from the placements ``r`` of B in A and ``s`` of C in B.
+
+    Each has shape (12,). ``product`` must not be ``r``.
+    """
+    for column in range(3):
+        x, y, z = rotate(r, s[column], s[3 + column], s[6 + column])
+        product[column], product[3 + column], product[6 + column] = x, y, z
+    x, y, z = rotate(r, s[9], s[10], s[11])
+    product[9], product[10], product[11] = r[9] + x, r[10] + y, r[11] + z
+
+
+@kernel
+def place_in_root(robot: ModelArrays, work: Array, world: Array) -> None:
+    """Write each body's placement in the root frame to ``world`` (bodies, 12), from the placements in ``work``."""
+    for i in range(world.shape[0]):
+        parent = robot.tree[i, PARENT]
+        if parent < 0:
+            for k in range(12):
+                world[i, k] = work[i, PLACEMENT + k]
+        else:
+            compose(world[parent], work[i, PLACEMENT:], world[i])

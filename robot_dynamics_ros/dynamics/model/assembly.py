@@ -1,0 +1,399 @@
+"""Assembly of the model arrays from URDF, dynamics file and couplings.
+
+Rotors: Tsai 9.9. Friction parameters: Craig (6.110)-(6.113). ``description`` is the checked URDF, ``dynamics`` the
+checked dynamics file, and ``couplings`` the result of couplings.resolve for both. A body is a moving link with all
+links fixed to it; the z axis of its frame is the axis of the joint that moves it. Coordinates are the n independent
+joints and named coordinates.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    BODY_SIZE,
+    FRICTION_SIZE,
+    MASS,
+    PRISMATIC,
+    REVOLUTE,
+    ROTOR,
+    ROTOR_SIZE,
+    ModelArrays,
+    pack,
+)
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.model.couplings import Couplings
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
+from robot_dynamics_ros.dynamics.model.inertia import InertiaSum, check_inertia
+from robot_dynamics_ros.dynamics.model.inertia_errors import explain_inertia
+from robot_dynamics_ros.dynamics.model.joint_limits import limit_rows
+from robot_dynamics_ros.dynamics.model.model_data import (
+    LinkFrame,
+    ModelData,
+    check_mass,
+    gravity_vector,
+    massless,
+    with_payload,
+)
+from robot_dynamics_ros.dynamics.model.urdf import Description, Joint
+
+
+@dataclass(frozen=True)
+class RotorRow:
+    """Rotor in the form of the kernels.
+
+    Attributes
+    ----------
+    name
+        Name of the rotor.
+    body
+        Index of the body that carries it, -1 for the fixed base.
+    axis
+        Axis, a unit vector (3,) in the body's frame.
+    inertia
+        Axial inertia, kg m^2.
+    factors
+        Factors by the names of coordinates: the spin rate is the sum of factor times rate.
+    """
+
+    name: str
+    body: int
+    axis: Array
+    inertia: float
+    factors: Mapping[str, float]
+
+
+def rotor_rows(
+    description: Description, dynamics: DynamicsFile, couplings: Couplings, frames: Mapping[str, LinkFrame]
+) -> list[RotorRow]:
+    """Return the rotors that can spin; ``frames`` has the frame of each link on its body, by name.
+
+    Raises RobotModelError for a rotor without an axis that does not drive exactly one joint from that joint's parent
+    link.
+    """
+    rows: list[RotorRow] = []
+    for name, rotor, factors in couplings.rotors:
+        where = f"{dynamics.source}: {name}"
+        axis = _axis_of_the_joint(description, where, rotor) if rotor.axis is None else rotor.axis
+        if factors:  # the carrier's inertia includes a rotor that cannot spin
+            frame = frames[description.root if rotor.carrier is None else rotor.carrier]
+            rows.append(RotorRow(name, frame.body, frame.rotation @ axis, rotor.inertia, factors))
+    return rows
+
+
+def _axis_of_the_joint(description: Description, where: str, rotor: Rotor) -> Array:
+    if rotor.carrier is None:
+        return np.array([0.0, 0.0, 1.0])  # the direction has no effect without a carrier
+    driven = [joint for joint in description.joints if joint.name in rotor.ratio]
+    if len(rotor.ratio) == 1 and driven and driven[0].parent == rotor.carrier:
+        return driven[0].rotation @ driven[0].axis
+    raise RobotModelError(
+        f'{where}: axis is missing, and the rotor does not drive exactly one joint with parent link "{rotor.carrier}". '
+        f'Cure: add axis, in the frame of link "{rotor.carrier}"'
+    )
+
+
+def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]) -> Array:
+    """Return the friction of the ``moving`` joints (bodies, FRICTION_SIZE); the dynamics file overrides the URDF.
+
+    The joints are in the order of the bodies. Columns, in SI units: viscous coefficient; Coulomb level for positive and
+    for negative velocities, static level (0: Coulomb level); Stribeck velocity; amplitude, per_turn and phase of the
+    ripple; amplitude, slope and shift of the sigmoid. For a coupled joint the phase is that at its offset.
+    """
+    table = np.zeros((len(moving), FRICTION_SIZE))
+    for row, joint in zip(table, moving, strict=True):
+        extra = dynamics.joints.get(joint.name, JointDynamics())
+        amplitude, per_turn, phase = extra.ripple
+        row[:] = (
+            joint.damping if extra.viscous is None else extra.viscous,
+            *_coulomb(joint, extra),
+            extra.static or 0.0,
+            extra.stribeck_velocity,
+            amplitude,
+            per_turn,
+            phase + per_turn * couplings.rows[joint.name].offset,  # positions in kernels are without the offset
+            *extra.sigmoid,
+        )
+    return table
+
+
+def check_static(description: Description, dynamics: DynamicsFile) -> None:
+    """Raise RobotModelError if a joint's static friction is below its Coulomb level, of the file or of the URDF."""
+    for joint in description.joints:
+        extra = dynamics.joints.get(joint.name, JointDynamics())
+        level = max(_coulomb(joint, extra))
+        if extra.static is not None and extra.static < level:
+            raise RobotModelError(
+                f'{dynamics.source}: joint "{joint.name}" static: {extra.static:g} is below its Coulomb level '
+                f"{level:g}. Cure: increase static, or remove it"
+            )
+
+
+def _coulomb(joint: Joint, extra: JointDynamics) -> tuple[float, float]:
+    """Return the Coulomb levels in the joint's positive and negative direction."""
+    positive = joint.friction if extra.coulomb is None else extra.coulomb
+    return positive, positive if extra.coulomb_negative is None else extra.coulomb_negative
+
+
+_STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+_NOISE = 1e-15  # of direction cosines, and m
+
+
+def assemble(
+    description: Description,
+    dynamics: DynamicsFile,
+    couplings: Couplings,
+    gravity: Sequence[float] | None,
+    strict: bool,
+) -> ModelData:
+    """Build the model arrays: merge fixed links, and align each body's frame with its joint's axis.
+
+    Parameters
+    ----------
+    description
+        The URDF.
+    dynamics
+        The dynamics file.
+    couplings
+        Independent coordinates, and the positions of all joints as functions of them.
+    gravity
+        Acceleration of gravity (3,) in the root frame, m/s^2. None: that of the dynamics file, else 0 0 -9.81.
+    strict
+        True to raise an error instead of a warning for moving bodies without mass, and for inertias that no body has.
+
+    Raises
+    ------
+    RobotModelError
+        For links that the URDF does not have, rotors without an axis, static friction below the Coulomb level, position
+        limits of coupled joints that exclude each other, a gravity that is not three finite numbers, a moving body
+        whose inertia no body can have because a link in it has a negative principal moment and, if ``strict``, all such
+        links and moving bodies without mass.
+    """
+    _refuse_unknown_links(description, dynamics)
+    check_static(description, dynamics)
+    frames, moving, bodies = _place(description, couplings)
+    sums = _body_inertias(description, dynamics, frames, len(moving))
+    _check_inertias(description, dynamics, frames, sums, strict)
+    bare = np.array([total.flat() for total in sums]).reshape(len(moving), BODY_SIZE - MASS)
+    bodies[:, MASS:] = bare
+    rotors = rotor_rows(description, dynamics, couplings, frames)
+    followed = [couplings.rows[joint.name].factors for joint in moving]
+    offsets = [couplings.rows[joint.name].offset for joint in moving]  # positions in kernels are without them
+    tree, coordinates, factors = _entries(
+        couplings.names,
+        [
+            *(
+                (frames[joint.parent].body, PRISMATIC if joint.kind == "prismatic" else REVOLUTE, row)
+                for joint, row in zip(moving, followed, strict=True)
+            ),
+            *((rotor.body, ROTOR, rotor.factors) for rotor in rotors),
+        ],
+    )
+    robot = ModelArrays(
+        tree,
+        coordinates,
+        factors,
+        bodies,
+        np.array([[*rotor.axis, rotor.inertia] for rotor in rotors]).reshape(len(rotors), ROTOR_SIZE),
+        _gravity(gravity, dynamics),
+    )
+    carrying = {joint.parent for joint in description.joints}
+    friction = friction_table(dynamics, couplings, moving)
+    continuous = _continuous(description, couplings.names, followed)
+    topology, parameters = pack(robot, len(couplings.names))
+    data = ModelData(
+        joint_names=couplings.names,
+        moving_joints=tuple(joint.name for joint in moving),
+        body_links=tuple(joint.child for joint in moving),
+        rotor_names=tuple(rotor.name for rotor in rotors),
+        frames=frames,
+        end_links=tuple(link for link, frame in frames.items() if frame.body >= 0 and link not in carrying),
+        topology=topology,
+        parameters=parameters,
+        link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
+        friction=friction,
+        joint_ranges=np.array(
+            [(j.lower - at, j.upper - at, j.velocity) for j, at in zip(moving, offsets, strict=True)]
+        ),
+        bare_inertials=bare,
+        payload=None,
+        limit_rows=limit_rows(moving, couplings, description.source),
+        effort_limits=_effort_limits(description, couplings.names),
+        continuous=continuous,
+        massless_joints=massless(robot, couplings.names),
+        loops=dynamics.loops,
+        locked=couplings.locked,
+        rate_limits=_rate_limits(moving, couplings),
+    )
+    if dynamics.payload is not None:
+        data = with_payload(data, *dynamics.payload)
+    check_mass(data, description.source, strict)
+    return data
+
+
+def _place(description: Description, couplings: Couplings) -> tuple[dict[str, LinkFrame], list[Joint], Array]:
+    """Return the frames of all links, the moving joints, and the placements of their bodies at zero coordinates."""
+    frames = {description.root: LinkFrame(-1, np.eye(3), np.zeros(3))}
+    moving: list[Joint] = []
+    placements: list[Array] = []
+    for joint in description.joints:
+        parent = frames[joint.parent]
+        rotation = parent.rotation @ joint.rotation
+        position = parent.position + parent.rotation @ joint.position
+        row = couplings.rows.get(joint.name, Row({}))
+        if row.offset != 0.0:
+            rotation, position = _moved(joint, row.offset, rotation, position)
+        rotation, position = _without_noise(rotation), _without_noise(position)
+        if not row.factors:
+            frames[joint.child] = LinkFrame(parent.body, rotation, position)
+            continue
+        aligned = _frame_along(joint.axis)
+        frames[joint.child] = LinkFrame(len(moving), aligned.T, np.zeros(3))
+        placements.append(np.concatenate([_without_noise(rotation @ aligned).ravel(), position]))
+        moving.append(joint)
+    bodies = np.zeros((len(moving), BODY_SIZE))
+    bodies[:, :MASS] = np.array(placements).reshape(len(moving), MASS)
+    return frames, moving, bodies
+
+
+def _without_noise(array: Array) -> Array:
+    """Set values that are rounding errors, such as cos(pi / 2), to zero: generated kernels omit zeros."""
+    return np.where(np.abs(array) < _NOISE, 0.0, array)
+
+
+def _frame_along(axis: Array) -> Array:
+    """Return a rotation (3, 3) whose third column is the unit vector ``axis``; it is exact for coordinate axes."""
+    if axis[2] == 1.0:
+        return np.eye(3)
+    least = np.zeros(3)
+    least[int(np.argmin(np.abs(axis)))] = 1.0
+    y = np.cross(axis, least)
+    y /= np.linalg.norm(y)
+    return np.column_stack([np.cross(y, axis), y, axis])
+
+
+def _moved(joint: Joint, value: float, rotation: Array, position: Array) -> tuple[Array, Array]:
+    """Return rotation and position of a joint's child at joint position ``value``."""
+    if joint.kind == "prismatic":
+        return rotation, position + rotation @ joint.axis * value
+    aligned = _frame_along(joint.axis)
+    c, s = math.cos(value), math.sin(value)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    return rotation @ aligned @ turn @ aligned.T, position
+
+
+def _entries(
+    names: Sequence[str], rows: Sequence[tuple[int, int, Mapping[str, float]]]
+) -> tuple[IntArray, IntArray, Array]:
+    """Return the tree's table and the entries of G, from the parent, kind and factors of each row."""
+    index = {name: k for k, name in enumerate(names)}
+    tree: list[tuple[int, int, int, int]] = []
+    coordinates: list[int] = []
+    factors: list[float] = []
+    for parent, kind, row in rows:
+        first = len(coordinates)
+        for name in sorted(row, key=index.__getitem__):
+            coordinates.append(index[name])
+            factors.append(row[name])
+        tree.append((parent, kind, first, len(coordinates)))
+    return (
+        np.array(tree, dtype=np.int64).reshape(len(tree), 4),
+        np.array(coordinates, dtype=np.int64),
+        np.array(factors),
+    )
+
+
+def _body_inertias(
+    description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int
+) -> list[InertiaSum]:
+    sums = [InertiaSum.zero() for _ in range(count)]
+    for name, part in {**description.links, **dynamics.links}.items():
+        frame = frames[name]
+        if frame.body >= 0:
+            sums[frame.body].add(part, frame.rotation, frame.position)
+            if not np.isfinite(sums[frame.body].flat()).all():
+                raise RobotModelError(
+                    f'{description.source}: link "{name}": the inertia overflows a float. Cure: check the units'
+                )
+    return sums
+
+
+def _check_inertias(
+    description: Description,
+    dynamics: DynamicsFile,
+    frames: Mapping[str, LinkFrame],
+    sums: Sequence[InertiaSum],
+    strict: bool,
+) -> None:
+    """Warn of links whose inertia no body can have.
+
+    RobotModelError if ``strict``, and for a negative principal moment of a link in a body, with ``sums`` by index,
+    that cannot be real either. Links that do not move and links of little inertia are without effect on the dynamics.
+    """
+    for name, part in description.links.items():
+        error, body = check_inertia(part.inertia), frames[name].body
+        if error is None or name in dynamics.links:
+            continue
+        negative = error.startswith("negative")
+        spoiled = None if body < 0 or not negative else check_inertia(sums[body].about_com())
+        message = f'{description.source}: link "{name}" <inertial>: {error}: no body can have this inertia'
+        message += explain_inertia(description.robot, name)
+        if strict or spoiled is not None:
+            merged = "" if spoiled is None else ", nor can the moving body that has this link"
+            cure = "correct it (kg m^2)" + (", or load with strict=False" if strict and spoiled is None else "")
+            raise RobotModelError(f"{message}{merged}. Cure: {cure}")
+        cure = "Cure: correct it, or define the link in a dynamics file"
+        warnings.warn(f"{message}. {cure}", RobotModelWarning, stacklevel=5)
+
+
+def _effort_limits(description: Description, names: Sequence[str]) -> Array:
+    table = {joint.name: joint.effort for joint in description.joints}
+    return np.array([table.get(name, math.inf) for name in names])
+
+
+def _continuous(
+    description: Description, names: Sequence[str], followed: Sequence[Mapping[str, float]]
+) -> NDArray[np.bool_]:
+    kinds = {joint.name: joint.kind for joint in description.joints}
+    # A full turn of a joint that others follow changes the configuration.
+    return np.array([kinds.get(name) == "continuous" and sum(name in row for row in followed) == 1 for name in names])
+
+
+def _rate_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
+    """Return the limits of acceleration, deceleration and jerk (3, n) of coordinates that one joint alone follows.
+
+    That is also the joint itself. A joint that follows several coordinates does not limit them.
+    """
+    limits = np.full((3, len(couplings.names)), math.inf)
+    for joint in moving:
+        factors = couplings.rows[joint.name].factors
+        if len(factors) == 1:
+            ((name, factor),) = factors.items()
+            own = np.array([joint.acceleration, joint.deceleration, joint.jerk]) / abs(factor)
+            j = couplings.names.index(name)
+            limits[:, j] = np.minimum(limits[:, j], own)
+    return limits
+
+
+def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:
+    if gravity is None:
+        return np.array(_STANDARD_GRAVITY) if dynamics.gravity is None else dynamics.gravity.copy()
+    return gravity_vector(gravity)
+
+
+def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> None:
+    links = [*dynamics.links, *([dynamics.payload[0]] if dynamics.payload else [])]
+    links += [link for loop in dynamics.loops for link in (loop.link_a, loop.link_b)]
+    for name in (*links, *(rotor.carrier for rotor in dynamics.rotors if rotor.carrier is not None)):
+        if name not in description.links:
+            raise RobotModelError(
+                f'{dynamics.source}: link "{name}" does not exist in {description.source}. '
+                f"Cure: use one of {', '.join(description.links)}"
+            )

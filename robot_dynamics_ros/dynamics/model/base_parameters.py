@@ -1,0 +1,122 @@
+"""Base parameters: the linear combinations of inertial parameters that determine the torque.
+
+They are computed numerically by M. Gautier, "Numerical calculation of the base inertial parameters of robots", ICRA
+1990. W (rows, p) is the regressor at random states, so that the torques are W x for the p parameters x (p,). A QR
+factorisation with column pivoting gives its rank r. With r independent columns W_b and a permutation P of the
+parameters into the independent ones x_b and the others x_d, W = W_b [1 K] P, so that W x = W_b (x_b + K x_d).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+Places = NDArray[np.intp]
+
+_RANK = 1e-9  # relative to the largest pivot, for columns of unit length
+_NEGLIGIBLE = 1e-12  # relative to the longest column
+_ROUNDING = 1e-10  # relative size of a coefficient
+
+# Order of preference: the parameters that textbooks keep come first (Khalil's rules for axes along z), mass last.
+_READABLE = ("izz", "ixx", "ixy", "ixz", "iyz", "mcx", "mcy", "iyy", "mcz", "mass")
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """The r base parameters of p parameters x: base = combination x. The torque depends on x through them only.
+
+    Attributes
+    ----------
+    independent
+        (r,): indices of the columns of the regressor that form the base regressor W_b, ascending.
+    combination
+        (r, p): row i has 1 for the independent parameter ``independent[i]``, 0 for the other independent ones, and row
+        i of K for the dependent parameters.
+    names
+        (r,): each base parameter as a sum, such as "link2.ixx - link2.iyy + 0.1 link3.mcx".
+    without_effect
+        Indices of the parameters that have no effect on the torque.
+    """
+
+    independent: Places
+    combination: Array
+    names: tuple[str, ...]
+    without_effect: Places
+
+    @classmethod
+    def of(cls, columns: Array, names: Sequence[str], tolerance: float = _RANK) -> BaseParameters:
+        """Return the base parameters of a regressor W.
+
+        Parameters
+        ----------
+        columns
+            Regressor (rows, p) of many states, one above the other, or its triangular factor.
+        names
+            Names of the p parameters. Those that end in ".izz", ".mcx" and so on are preferred as independent ones in
+            the order of textbooks.
+        tolerance
+            A column is dependent if its residual after projection onto the others is below this fraction of its
+            length.
+        """
+        if len(columns) > columns.shape[1]:
+            columns = np.asarray(np.linalg.qr(columns, mode="r"))  # the same dependencies in fewer rows
+        lengths = np.linalg.norm(columns, axis=0)
+        seen = np.flatnonzero(lengths > _NEGLIGIBLE * lengths.max(initial=0.0))
+        unit = columns[:, seen] / lengths[seen]
+        # SciPy before 1.14 cannot factorise an empty matrix.
+        triangle, pivots = scipy.linalg.qr(unit, mode="r", pivoting=True) if unit.size else (unit, seen)
+        diagonal = np.abs(np.diag(triangle))
+        rank = int(np.count_nonzero(diagonal > tolerance * diagonal.max(initial=0.0)))
+        chosen = _readable(unit, [names[k] for k in seen.tolist()], rank, tolerance)
+        if chosen is None:
+            chosen = np.sort(pivots[:rank])
+        independent = seen[chosen]
+        dependent = np.setdiff1d(seen, independent)
+        combination = np.zeros((rank, len(names)))
+        combination[np.arange(rank), independent] = 1.0
+        solution = np.linalg.lstsq(columns[:, independent], columns[:, dependent], rcond=None)[0]
+        # Relative to the columns' lengths, so that rounding errors of a sum of long columns are dropped.
+        share = np.abs(solution) * lengths[independent, np.newaxis] / lengths[dependent]
+        combination[:, dependent] = np.where(share > _ROUNDING, solution, 0.0)
+        sums = tuple(_sum(row, names, first) for row, first in zip(combination, independent, strict=True))
+        return cls(independent, combination, sums, np.setdiff1d(np.arange(len(names)), seen))
+
+
+def _readable(unit: Array, names: Sequence[str], rank: int, tolerance: float) -> Places | None:
+    """Select independent columns one by one in the order of _READABLE; None if they do not attain the rank."""
+
+    def place(k: int) -> tuple[int, int]:
+        kind = names[k].rsplit(".", 1)[-1]
+        return _READABLE.index(kind) if kind in _READABLE else len(_READABLE), k
+
+    basis = np.empty((rank, len(unit)))
+    chosen: list[int] = []
+    # Friction parameters are independent of inertial ones in any order; rotors are grouped.
+    for k in sorted(range(len(names)), key=place):
+        column = unit[:, k].copy()
+        for _ in range(2):  # twice is enough (Kahan, Parlett)
+            column -= (basis[: len(chosen)] @ column) @ basis[: len(chosen)]
+        length = np.linalg.norm(column)
+        if length > tolerance:
+            if len(chosen) == rank:
+                return None
+            basis[len(chosen)] = column / length
+            chosen.append(k)
+    return np.sort(np.array(chosen, dtype=np.intp)) if len(chosen) == rank else None
+
+
+def _sum(row: Array, names: Sequence[str], first: int) -> str:
+    """Write a row of the combination as a sum, starting with the independent parameter."""
+    terms = [names[first]]
+    for k in np.flatnonzero(row).tolist():
+        if k != first:
+            size = abs(row[k])
+            factor = "" if abs(size - 1.0) < 1e-9 else f"{size:.4g} "
+            terms.append(f"{'-' if row[k] < 0.0 else '+'} {factor}{names[k]}")
+    return " ".join(terms)

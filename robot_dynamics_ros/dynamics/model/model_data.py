@@ -1,0 +1,358 @@
+"""Model arrays with names, limits and friction, and copies of them with changed parameters.
+
+A body is a moving link with all links fixed to it. ``robot`` has the views of the model arrays, as ``ModelData.robot``
+returns them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
+from robot_dynamics_ros.dynamics.kernels.couplings import expand
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    AFTER,
+    COULOMB,
+    COULOMB_NEGATIVE,
+    FIRST,
+    FIRST_MOMENT,
+    INERTIA,
+    JOINT_POSITION,
+    KIND,
+    MASS,
+    PARENT,
+    PLACEMENT,
+    REVOLUTE,
+    RIPPLE_AMPLITUDE,
+    ROTOR_INERTIA,
+    SIGMOID_AMPLITUDE,
+    STATIC,
+    VISCOUS,
+    WORK_SIZE,
+    ModelArrays,
+    unpack,
+)
+from robot_dynamics_ros.dynamics.kernels.placement import place_bodies
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
+from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, real_numbers, symmetric
+from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
+
+# Columns of the friction table to which a joint's friction torque is proportional.
+_FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
+
+# Plain Python, so that loading a model compiles nothing.
+views: Callable[[IntArray, Array], ModelArrays] = interpreted(unpack)
+"""``layout.unpack`` as plain Python."""
+_expand, _place_bodies, _add_inertia = map(interpreted, (expand, place_bodies, add_inertia))
+
+_NOISE = 1e-14  # relative to the sum of the principal moments
+
+
+def _freeze(owner: object) -> None:
+    for value in vars(owner).values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+
+
+@dataclass(frozen=True)
+class LinkFrame:
+    """Placement of a link's frame on a moving body.
+
+    Attributes
+    ----------
+    body
+        Index of the body in ``RobotModel.moving_links``, -1 for the fixed base.
+    rotation
+        Rotation (3, 3) from the link's axes to the axes of the body's frame. The z axis of a body's frame is the
+        axis of the joint that moves it.
+    position
+        Origin (3,) of the link's frame in the body's frame, m.
+    """
+
+    body: int
+    rotation: Array
+    position: Array
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+
+@dataclass(frozen=True)
+class ModelData:
+    """Read-only model arrays of a robot with names, limits and friction.
+
+    Units are rad or m, per s, Nm or N, kg, kg m and kg m^2.
+
+    Attributes
+    ----------
+    joint_names
+        The n independent joints and coordinates.
+    moving_joints, body_links
+        Moving joints of the tree and their child links, one for each body, in the order of the bodies.
+    rotor_names
+        Names of the rotors.
+    frames
+        Frame of each link on its body, by name; the root comes first.
+    end_links
+        Moving links without moving or fixed child links.
+    topology, parameters
+        Flat arrays that kernels read, integers and floating-point numbers; ``robot`` has views of them.
+    link_rotations
+        (bodies, 9), row by row: rotation from the axes of the body's link to those of the body's frame.
+    friction
+        (bodies, FRICTION_SIZE): friction of the moving joints, in the columns of ``RobotModel.friction_parameters``.
+    joint_ranges
+        (bodies, 3): lower and upper position limit of the moving joints, minus the offset of coupled ones, and
+        velocity limit; infinite if there is none.
+    bare_inertials
+        (bodies, 10): mass, first moment and inertia (ixx ixy ixz iyy iyz izz) of the bodies without the payload, about
+        the origin and in the axes of the body's frame.
+    payload
+        Link with the payload, and its mass properties in the link's frame; None without payload.
+    limit_rows
+        Position and velocity limits of all moving joints, as limits of the independent coordinates and of their sums.
+    effort_limits
+        (n,): effort limits of the independent joints; infinite if there is none, and for named coordinates.
+    continuous
+        (n,): True for URDF joints of type continuous that no other joint follows, for which q and q + 2 pi are the
+        same configuration.
+    massless_joints
+        Names of the independent coordinates that move neither mass, nor inertia about a revolute axis, nor a rotor.
+    loops
+        Closed loops; the tree itself is open.
+    locked
+        Positions of the locked joints and coordinates, by name.
+    rate_limits
+        (3, n): limits of acceleration, deceleration and jerk of the coordinates, with those of joints that follow one
+        coordinate alone; infinite if there is none.
+    """
+
+    joint_names: tuple[str, ...]
+    moving_joints: tuple[str, ...]
+    body_links: tuple[str, ...]
+    rotor_names: tuple[str, ...]
+    frames: dict[str, LinkFrame]
+    end_links: tuple[str, ...]
+    topology: IntArray
+    parameters: Array
+    link_rotations: Array
+    friction: Array
+    joint_ranges: Array
+    bare_inertials: Array
+    payload: tuple[str, Inertial] | None
+    limit_rows: LimitRows
+    effort_limits: Array
+    continuous: NDArray[np.bool_]
+    massless_joints: tuple[str, ...]
+    loops: tuple[Loop, ...]
+    locked: Mapping[str, float]
+    rate_limits: Array
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+        _freeze(self.limit_rows)
+
+    @property
+    def robot(self) -> ModelArrays:
+        """Views of ``topology`` and ``parameters`` as tables, without a copy; read-only."""
+        return views(self.topology, self.parameters)
+
+    def inertial_parameters(self) -> Array:
+        """Return the parameters (10 bodies + rotors,) that the regressor multiplies, including the payload.
+
+        For each body: mass, first moment, and inertia (ixx ixy ixz iyy iyz izz) about the origin of its link's frame,
+        in the link's axes, including all links fixed to it. Then the axial inertia of each rotor, kg m^2.
+        """
+        parts: list[Array] = []
+        for body, rotation in zip(self.robot.bodies, self.link_rotations.reshape(-1, 3, 3), strict=True):
+            inertia = rotation.T @ symmetric(*body[INERTIA:]) @ rotation
+            parts += [body[MASS:FIRST_MOMENT], rotation.T @ body[FIRST_MOMENT:INERTIA], inertia[np.triu_indices(3)]]
+        return np.concatenate([*parts, self.robot.rotors[:, ROTOR_INERTIA]])
+
+
+def with_payload(data: ModelData, link: str, inertial: Inertial) -> ModelData:
+    """Return a copy of the model data with a payload on ``link`` that replaces the present one.
+
+    ``inertial`` has its mass properties in the link's frame. Only ``parameters`` changes. Raises RobotModelError for an
+    unknown link and for an inertia that overflows.
+    """
+    if not isinstance(link, str) or link not in data.frames:
+        raise RobotModelError(f'payload: no link "{link}". Cure: use one of {", ".join(data.frames)}')
+    loaded = _loaded(replace(data, payload=(link, inertial)))
+    if not np.isfinite(loaded.parameters).all():
+        raise RobotModelError(f'payload on link "{link}": the inertia overflows a float. Cure: check the units')
+    return loaded
+
+
+def scaled(data: ModelData, mass: float, friction: ArrayLike) -> ModelData:
+    """Return a copy of the model data with links scaled by ``mass``, and friction by ``friction``, one factor or (n,).
+
+    ``mass`` scales mass, first moment and inertia of links, not of payload and rotors; ``friction`` all torques of the
+    joints and of those that follow them. Raises RobotModelError for a ``mass`` that is not positive and finite, for a
+    friction factor that is negative or not finite, for different factors of joints that the same joint follows, and for
+    overflow.
+    """
+    factor = real_numbers(mass)
+    if factor is None or factor.shape != () or not 0.0 < factor < np.inf:
+        raise RobotModelError(f"scaled: mass is {mass!r}. Cure: pass a positive number, 1.0 for no change")
+    table = data.friction.copy()
+    factors = _friction_factors(data, friction)
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
+        table[:, _FRICTION_TORQUES] *= factors[:, np.newaxis]
+        heavier = _loaded(replace(data, friction=table, bare_inertials=data.bare_inertials * factor))
+    if not (np.isfinite(heavier.parameters).all() and np.isfinite(table).all()):
+        raise RobotModelError(
+            f"scaled: parameters overflow with mass {mass!r} or friction {friction!r}. Cure: pass factors near 1"
+        )
+    return heavier
+
+
+def _friction_factors(data: ModelData, friction: ArrayLike) -> Array:
+    """Return a factor for each moving joint (bodies,), from one factor or one for each independent joint."""
+    names = data.joint_names
+    factors = real_numbers(friction)
+    if factors is None or factors.shape not in ((), (len(names),)):
+        raise RobotModelError(
+            f"scaled: friction is {friction!r}. Cure: pass one number, or {len(names)}: for {', '.join(names)}"
+        )
+    factors = np.broadcast_to(factors, len(names))
+    for name, value in zip(names, factors.tolist(), strict=True):
+        if not 0.0 <= value < np.inf:
+            raise RobotModelError(
+                f'scaled: friction: {value} for joint "{name}". Cure: pass finite numbers of at least 0'
+            )
+    result = np.empty(len(data.moving_joints))
+    robot = data.robot
+    for body, name in enumerate(data.moving_joints):
+        followed = robot.coordinates[robot.tree[body, FIRST] : robot.tree[body, AFTER]]
+        if np.unique(factors[followed]).size > 1:
+            several = ", ".join(f"{names[k]}: {factors[k]:g}" for k in followed)
+            raise RobotModelError(
+                f'scaled: friction: joint "{name}" follows joints with different factors ({several}). '
+                "Cure: pass the same factor for these"
+            )
+        result[body] = factors[followed[0]]
+    return result
+
+
+def _loaded(data: ModelData) -> ModelData:
+    """Return the model data with parameters computed from the bodies without payload and the payload."""
+    parameters = data.parameters.copy()
+    robot = views(data.topology, parameters)
+    robot.bodies[:, MASS:] = data.bare_inertials
+    if data.payload is not None:
+        link, inertial = data.payload
+        frame = data.frames[link]
+        if frame.body >= 0:
+            total = InertiaSum.zero()
+            total.add(inertial, frame.rotation, frame.position)
+            robot.bodies[frame.body, MASS:] += total.flat()
+    return replace(data, parameters=parameters, massless_joints=massless(robot, data.joint_names))
+
+
+def with_gravity(data: ModelData, vector: ArrayLike) -> ModelData:
+    """Return a copy of the model data with the acceleration of gravity ``vector`` (3,), m/s^2, in the root frame.
+
+    Only ``parameters`` changes. Raises RobotModelError if ``vector`` is not three finite numbers.
+    """
+    parameters = data.parameters.copy()
+    views(data.topology, parameters).gravity[:] = gravity_vector(vector)
+    return replace(data, parameters=parameters)
+
+
+def gravity_vector(vector: ArrayLike) -> Array:
+    """Return ``vector`` as an array of three finite numbers (3,). Raises RobotModelError for any other value."""
+    result = real_numbers(vector)
+    if result is None or result.shape != (3,) or not np.isfinite(result).all():
+        raise RobotModelError(f"gravity: {vector!r} is not three finite numbers. Cure: pass x, y, z in m/s^2")
+    return result
+
+
+def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
+    """Return True if two robots differ at most in inertias of links, payload and friction.
+
+    Names of joints, kinematics, rotors, gravity, loops, and position, velocity and effort limits are then equal.
+    """
+    return (one.joint_names, one.loops) == (other.joint_names, other.loops) and all(
+        np.array_equal(x, y)
+        for x, y in (
+            (one.topology, other.topology),
+            (one.robot.bodies[:, :MASS], other.robot.bodies[:, :MASS]),
+            (one.robot.rotors, other.robot.rotors),
+            (one.robot.factors, other.robot.factors),
+            (one.robot.gravity, other.robot.gravity),
+            (one.joint_ranges, other.joint_ranges),
+            (one.effort_limits, other.effort_limits),
+        )
+    )
+
+
+def own_mass(robot: ModelArrays) -> Array:
+    """Return (bodies,): positive for each body that has mass or inertia, else zero; the number has no meaning."""
+    bodies = robot.bodies
+    with np.errstate(over="ignore"):  # infinity is positive, too
+        return bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
+
+
+def carried_mass(robot: ModelArrays) -> Array:
+    """Return (bodies,): positive for each body with mass or inertia in itself or in a body beyond it, else zero."""
+    carried = own_mass(robot)
+    with np.errstate(over="ignore"):
+        for i in range(len(carried) - 1, -1, -1):
+            if robot.tree[i, PARENT] >= 0:
+                carried[robot.tree[i, PARENT]] += carried[i]
+    return carried
+
+
+def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the coordinates' ``names`` that move neither mass nor inertia nor a rotor.
+
+    ``names`` are those of the n coordinates in their order. A prismatic joint must move mass, and a revolute joint
+    inertia about its axis. An arbitrary configuration is checked.
+    """
+    tree, count = robot.tree, len(robot.bodies)
+    work = np.empty((len(tree), WORK_SIZE))
+    composites = robot.bodies[:, MASS:].copy()
+    with np.errstate(all="ignore"):  # large masses may overflow
+        _expand(robot, 0.5 + np.arange(len(names)), work, JOINT_POSITION)
+        _place_bodies(robot, work)
+        for i in range(count - 1, -1, -1):
+            if tree[i, PARENT] >= 0:
+                _add_inertia(work[i, PLACEMENT:], composites[i], composites[tree[i, PARENT]])
+        moments = composites[:, [INERTIA - MASS, INERTIA - MASS + 3, INERTIA - MASS + 5]]
+        turns = moments[:, 2] > _NOISE * moments.sum(axis=1)
+    moved = np.where(tree[:count, KIND] == REVOLUTE, turns, composites[:, 0] > 0.0)
+    driven: set[int] = set()
+    for row, moves in zip(tree, [*moved, *(robot.rotors[:, ROTOR_INERTIA] > 0.0)], strict=True):
+        if moves:
+            driven.update(robot.coordinates[row[FIRST] : row[AFTER]].tolist())
+    return tuple(name for k, name in enumerate(names) if k not in driven)
+
+
+def check_mass(data: ModelData, source: str, strict: bool) -> None:
+    """Warn of joints that move no inertia, and of bodies without mass that carry bodies with mass.
+
+    If ``strict``, raise RobotModelError instead of a RobotModelWarning. ``source`` is the beginning of messages.
+    """
+    masses = zip(data.moving_joints, own_mass(data.robot), carried_mass(data.robot), strict=True)
+    inner = [name for name, own, carried in masses if own <= 0.0 < carried]
+    reports: list[tuple[str, str]] = []
+    if data.massless_joints:
+        ends = f"joints {list(data.massless_joints)} move no mass, or only mass on their axes without inertia"
+        cure = "add mass and inertia to their links, or lock them"
+        reports.append((f"{ends}: forward dynamics and simulation reject this robot", cure))
+    if inner:
+        cure = "add an <inertial> to their links; if they are massless on purpose, load with strict=False"
+        reports.append((f"the bodies moved by joints {inner} have no mass of their own", cure))
+    for error, cure in reports:
+        if strict:
+            raise RobotModelError(f"{source}: {error}. Cure: {cure}")
+        warnings.warn(f"{source}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=5)

@@ -1,0 +1,500 @@
+"""Rigid-body dynamics model of a robot."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.base.resources import named_dynamics_file, robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.dynamics.kernels import entries
+from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.arguments import evaluate, joint_vectors
+from robot_dynamics_ros.dynamics.model.assembly import assemble
+from robot_dynamics_ros.dynamics.model.couplings import resolve
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_bytes, read_dynamics_file
+from robot_dynamics_ros.dynamics.model.inertia import payload_inertial, real_numbers
+from robot_dynamics_ros.dynamics.model.model_data import (
+    ModelData,
+    differ_in_parameters_only,
+    scaled,
+    with_gravity,
+    with_payload,
+)
+from robot_dynamics_ros.dynamics.model.properties import RobotProperties, Wrenches
+from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RobotModel(RobotProperties):
+    """Rigid-body dynamics model of a robot arm: bodies, rotors and joint friction. Create it with ``from_urdf``.
+
+    A model is immutable. Vectors have shape (..., n) in the order of ``joint_names``: positions in rad or m, efforts in
+    Nm or N. Leading axes are many states at once, which are evaluated on all cores. Leading axes of several arguments
+    are broadcast. Lists, other number types and non-contiguous arrays are converted. Every method raises
+    RobotDynamicsError for an argument of a wrong shape.
+    """
+
+    @classmethod
+    def shipped(
+        cls,
+        name: str,
+        *,
+        dynamics: str | Path | None = None,
+        gravity: Sequence[float] | None = None,
+        joints: Sequence[str] | None = None,
+        locked: Mapping[str, float] | None = None,
+    ) -> RobotModel:
+        """Return the model of a robot that this package installs: panda, planar_2r, puma560, scara or ur5e.
+
+        Parameters
+        ----------
+        name
+            Name of the robot; the message for an unknown one lists all.
+        dynamics
+            Path of a dynamics file, or the name of an installed one such as "panda_coulomb". None: the installed file
+            with the robot's name, if there is one.
+        gravity, joints, locked
+            As for ``from_urdf``.
+
+        Raises
+        ------
+        RobotDynamicsError
+            For an unknown name. Otherwise as for ``from_urdf``.
+        """
+        urdf, own = robot_urdf(name), robot_dynamics_file(name)
+        extra = own if dynamics is None else named_dynamics_file(str(dynamics)) or dynamics
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobotModelWarning)  # published values: see the headers
+            return cls.from_urdf_file(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)
+
+    @classmethod
+    def from_urdf_file(
+        cls,
+        path: str | Path,
+        *,
+        dynamics: str | Path | DynamicsFile | None = None,
+        gravity: Sequence[float] | None = None,
+        joints: Sequence[str] | None = None,
+        locked: Mapping[str, float] | None = None,
+        strict: bool = False,
+    ) -> RobotModel:
+        """Return the model of a URDF file.
+
+        Parameters
+        ----------
+        path
+            Path of the URDF file.
+        dynamics, gravity, joints, locked, strict
+            As for ``from_urdf``.
+
+        Raises
+        ------
+        RobotModelError
+            If the file cannot be read, and as for ``from_urdf``.
+        """
+        if "<robot" in str(path):
+            raise RobotModelError("from_urdf_file: path is the text of a URDF. Cure: pass the text to from_urdf")
+        text = read_bytes(path, "URDF")
+        return cls._load(text, str(path), dynamics, strict, gravity=gravity, joints=joints, locked=locked)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        text: str | bytes,
+        *,
+        dynamics: str | Path | DynamicsFile | None = None,
+        gravity: Sequence[float] | None = None,
+        joints: Sequence[str] | None = None,
+        locked: Mapping[str, float] | None = None,
+        strict: bool = False,
+    ) -> RobotModel:
+        """Return the model of a robot, from the text of a URDF.
+
+        Parameters
+        ----------
+        text
+            The URDF document.
+        dynamics
+            Path of a dynamics file (YAML), or its checked content: friction, rotors, couplings, inertias, payload,
+            gravity.
+        gravity
+            Acceleration of gravity (3,) in the root frame, m/s^2. None: that of the dynamics file, else 0 0 -9.81.
+        joints
+            The independent joints and coordinates, in the order of every vector. None: all that are not locked,
+            depth first, children in document order. Mimic and coupled joints are not independent.
+        locked
+            Position (rad or m) of each locked joint or coordinate.
+        strict
+            True to raise an error instead of a warning for inertias that no body can have and for joints that move
+            no inertia.
+
+        Returns
+        -------
+        RobotModel
+            The model.
+
+        Raises
+        ------
+        RobotModelError
+            For an invalid URDF, dynamics file or argument. The message has file, element and cure.
+        """
+        if isinstance(text, str | Path) and "<" not in str(text):
+            raise RobotModelError(
+                f"URDF: {str(text)!r} is not XML. Cure: pass the document, or use from_urdf_file for a path"
+            )
+        return cls._load(text, "URDF", dynamics, strict, gravity=gravity, joints=joints, locked=locked)
+
+    @classmethod
+    def _load(
+        cls,
+        text: str | bytes,
+        source: str,
+        dynamics: str | Path | DynamicsFile | None,
+        strict: bool,
+        gravity: Sequence[float] | None,
+        joints: Sequence[str] | None,
+        locked: Mapping[str, float] | None,
+    ) -> RobotModel:
+        description = parse_urdf(text, source)
+        dynamics = DynamicsFile() if dynamics is None else dynamics
+        extra = dynamics if isinstance(dynamics, DynamicsFile) else read_dynamics_file(dynamics)
+        couplings = resolve(description, extra, joints, locked)
+        data = assemble(description, extra, couplings, gravity, strict)
+        return cls(description.name, data, GeneralKernels(data.topology, data.parameters))
+
+    def _with(self, data: ModelData) -> RobotModel:
+        """Return this model with other inertias or friction but the same gravity; nothing is recompiled."""
+        return dataclasses.replace(self, _data=data, kernels=self.kernels.with_parameters(data.parameters))
+
+    def with_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> RobotModel:
+        """Return this model with a payload that replaces the present one; nothing is recompiled.
+
+        Parameters
+        ----------
+        link
+            Link that carries the payload.
+        mass
+            Mass, kg.
+        com
+            Centre of mass (3,) in the link's frame, m.
+        inertia
+            Inertia about the centre of mass in the link's axes, (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2.
+
+        Raises
+        ------
+        RobotModelError
+            For an unknown link, and for mass properties that no body can have.
+        """
+        return self._with(with_payload(self._data, link, payload_inertial(mass, com, inertia)))
+
+    def scaled(self, mass: float = 1.0, friction: ArrayLike = 1.0) -> RobotModel:
+        """Return this model with scaled link masses and joint friction; nothing is recompiled.
+
+        Use it for a simulated plant that differs from the model of its controller. Payload and rotor inertias are
+        unchanged.
+
+        Parameters
+        ----------
+        mass
+            Positive factor for mass, first moment and inertia of every link.
+        friction
+            Factor of at least 0 for all joints, or (n,). It applies to viscous, Coulomb and static friction, and to
+            the amplitudes of ripple and sigmoid. A joint that follows another one has the factor of that joint.
+
+        Raises
+        ------
+        RobotModelError
+            For a factor out of range, and for different factors of joints that the same joint follows.
+        """
+        return self._with(scaled(self._data, mass, friction))
+
+    def without_gravity(self) -> RobotModel:
+        """Return this model with zero gravity, also for its payload; see ``with_gravity``."""
+        return self.with_gravity(np.zeros(3))
+
+    def differs_in_parameters_only(self, other: RobotModel) -> bool:
+        """Return True if another model differs from this one at most in inertias and friction.
+
+        ``with_payload`` and ``scaled`` return such models.
+        """
+        return differ_in_parameters_only(self._data, other._data)
+
+    def with_gravity(self, vector: ArrayLike) -> RobotModel:
+        """Return this model with another acceleration of gravity (3,) in the root frame, m/s^2.
+
+        General kernels are not recompiled. Kernels of a ``customised`` model contain the gravity and are generated
+        again. Raises RobotModelError if ``vector`` is not three finite numbers.
+        """
+        data = with_gravity(self._data, vector)
+        return dataclasses.replace(self, _data=data, kernels=type(self.kernels)(data.topology, data.parameters))
+
+    def customised(self) -> RobotModel:
+        """Return this model with kernels that are generated and compiled for this robot: Craig 6.13.
+
+        They make inverse and forward dynamics, gravity torque and mass matrix faster, above all for many states at
+        once. Each kernel is compiled at its first call, and single-state kernels also in ``warm_up``. This takes from
+        seconds to a minute, is logged, and is cached for later processes. Results agree with the general kernels up to
+        rounding.
+        """
+        # Imported here, since it delays the import of this module.
+        from robot_dynamics_ros.dynamics.codegen.customised import CustomisedKernels
+
+        return dataclasses.replace(self, kernels=CustomisedKernels(self._data.topology, self._data.parameters))
+
+    def inverse_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """Return the torque (..., n) for a motion, without friction: Craig (6.45)-(6.53), rotors Tsai (9.157).
+
+        Parameters
+        ----------
+        q, qd, qdd
+            Position, velocity and acceleration (..., n).
+        external_wrenches
+            Force (N) and moment (Nm), (..., 6), that act on a link, by link name, at the origin and in the axes of
+            the link's frame.
+
+        Raises
+        ------
+        RobotDynamicsError
+            For arguments of a wrong shape, and for an unknown link.
+        """
+        if external_wrenches is not None:
+            bound = self._bound(entries.inverse_dynamics_batch)
+            return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
+        tau = np.empty(self.n)
+        if self.kernels.inverse_dynamics(q, qd, qdd, tau) is tau:
+            return tau
+        return self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
+
+    def forward_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """Return the acceleration (..., n) under joint torque, without friction: Craig (6.115).
+
+        Parameters
+        ----------
+        q, qd
+            Position and velocity (..., n). The position of a single state must be finite. In a batch, a state whose
+            position is not finite has NaN.
+        tau
+            Joint torque (..., n).
+        external_wrenches
+            As for ``inverse_dynamics``.
+
+        Raises
+        ------
+        RobotModelError
+            If the mass matrix is not positive definite, because a joint moves no inertia. The message has the
+            joint.
+        RobotDynamicsError
+            For arguments of a wrong shape, and for an unknown link.
+        """
+        if self._data.massless_joints:
+            self.require_mass()
+        if external_wrenches is not None:
+            bound = self._bound(entries.forward_dynamics_batch)
+            return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
+        qdd = np.empty(self.n)
+        if self.kernels.forward_dynamics(q, qd, tau, qdd) is qdd:
+            return qdd
+        return self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """Return the mass matrix M(q) (..., n, n) at ``q`` (..., n), including rotors: Craig (6.59).
+
+        It is computed by the composite-rigid-body algorithm.
+        """
+        matrix = np.empty(self._square)
+        if self.kernels.mass_matrix(q, matrix) is matrix:
+            return matrix
+        return self._run(self._bound(entries.mass_matrix_batch), self._square, q=q)
+
+    def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Return the torque (..., n) at zero acceleration, V(q, qd) + G(q) of Craig (6.59).
+
+        ``q`` and ``qd`` have shape (..., n).
+        """
+        return self.inverse_dynamics(q, qd, self._zeros)
+
+    def gravity_torque(self, q: ArrayLike) -> Array:
+        """Return the gravity torque (..., n), G(q) of Craig (6.59), at ``q`` (..., n)."""
+        tau = np.empty(self.n)
+        if self.kernels.gravity_torque(q, tau) is tau:
+            return tau
+        return self.inverse_dynamics(q, self._zeros, self._zeros)
+
+    def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+        """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).
+
+        Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
+        Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
+        """
+        dq, dqd = np.empty(self._square), np.empty(self._square)
+        if self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) is dqd:
+            return dq, dqd
+        bound = self._bound(entries.inverse_dynamics_derivatives_batch)
+        (dq, dqd), _ = evaluate(bound, [self._square, self._square], self._vectors(q=q, qd=qd, qdd=qdd))
+        return dq, dqd
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Return the Coriolis matrix C (..., n, n) of the Christoffel symbols, Spong (9.61)-(9.63).
+
+        ``q`` and ``qd`` have shape (..., n). C qd is the velocity part of ``bias_torque``, and dM/dt - 2 C is
+        skew-symmetric: Spong, Proposition 9.1. It is computed as dtau/dqd / 2, which is equal: Echeandia and Wensing
+        2021.
+        """
+        return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
+
+    def friction_torque(self, q: ArrayLike, qd: ArrayLike, smoothing_velocity: float = 0.0) -> Array:
+        """Return the friction torque (..., n) of the joints, Craig (6.110)-(6.113).
+
+        The motors supply ``inverse_dynamics`` plus this torque. Dry friction of a joint at rest depends on the applied
+        torque and is 0 here.
+
+        Parameters
+        ----------
+        q, qd
+            Position and velocity (..., n).
+        smoothing_velocity
+            Speed (rad/s or m/s) below which the friction is proportional to velocity. Use it for compensation along
+            a desired motion: without it, the torque changes by twice the Coulomb torque at a reversal.
+
+        Raises
+        ------
+        RobotDynamicsError
+            For arguments of a wrong shape, and for a smoothing velocity that is negative or not finite.
+        """
+        given = (smoothing_velocity,)
+        fade = np.array(given) if type(smoothing_velocity) is float else real_numbers(given)  # fast path for floats
+        if fade is None or fade.shape != (1,) or not 0.0 <= fade.item() < np.inf:
+            raise RobotDynamicsError(
+                f"smoothing_velocity: {smoothing_velocity!r}. Cure: pass a finite number of at least 0"
+            )
+        tau = np.empty(self.n)
+        if self._friction(fade, q, qd, tau) is tau:
+            return tau
+        batch = self._bound(entries.friction_batch, self._data.friction.copy(), float(fade[0]))
+        return self._run(batch, (self.n,), q=q, qd=qd)
+
+    @cached_property
+    def _friction(self) -> Call:
+        """Function of (smoothing velocity (1,), q, qd, tau), the latter (n,), like those of GeneralKernels."""
+        return self.kernels.call(entries.friction_torque, (1, 1, 1, 1), self._data.friction.flatten())
+
+    def joint_reactions(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """Return the wrench (..., moving joints, 6) of parent on child at each moving joint: Craig (6.49)-(6.52).
+
+        Force (N), then moment (Nm), at the origin and in the axes of the child link's frame, in the order of
+        ``moving_joints``. The axial component is the joint's torque without the part of its rotor. For coupled joints
+        it is the torque of an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
+        """
+        bound, shape = self._bound(entries.joint_wrenches_batch), (len(self.moving_joints), 6)
+        wrenches = {} if external_wrenches is None else external_wrenches
+        reactions = self._run(bound, shape, wrenches, q=q, qd=qd, qdd=qdd)
+        axes = self._data.link_rotations.reshape(-1, 3, 3)
+        force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (reactions[..., :3], reactions[..., 3:]))
+        return np.concatenate([force, moment], axis=-1)
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Return the regressor Y (..., n, parameters) at ``q``, ``qd``, ``qdd`` (..., n): Spong (9.121).
+
+        ``inverse_dynamics`` equals Y ``inertial_parameters``; ``parameter_names`` has the order of the columns.
+        """
+        count = PARAMETERS * len(self.moving_joints) + len(self._data.rotor_names)
+        bound = self._bound(entries.regressor_batch, self._data.link_rotations.copy())
+        columns = self._run(bound, (count, self.n), q=q, qd=qd, qdd=qdd)
+        return np.swapaxes(columns, -1, -2).copy()
+
+    def link_pose(self, q: ArrayLike, link: str) -> Array:
+        """Return the pose (..., 4, 4), m, of a link's frame in the root frame at ``q`` (..., n).
+
+        Raises RobotDynamicsError for an unknown link.
+        """
+        return self._run(self._bound(entries.link_pose_batch, *self._link(link)), (4, 4), q=q)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Array:
+        """Return the Jacobian (..., 6, n) of a link frame's origin in root axes, linear rows first: Craig chapter 5.
+
+        ``q`` has shape (..., n). Raises RobotDynamicsError for an unknown link.
+        """
+        return self._run(self._bound(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q)
+
+    def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
+        """Return dJ/dt qd (..., 6): linear and angular acceleration of a link frame's origin at qdd = 0, root axes.
+
+        ``q`` and ``qd`` have shape (..., n). Raises RobotDynamicsError for an unknown link.
+        """
+        return self._run(self._bound(entries.jacobian_dot_qd_batch, *self._link(link)), (6,), q=q, qd=qd)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Return the kinetic energy (...) of bodies and rotors, J: 1/2 qd^T M qd, Craig (6.71).
+
+        ``q`` and ``qd`` have shape (..., n).
+        """
+        return self._run(self._bound(entries.kinetic_energy_batch), (), q=q, qd=qd)[()]
+
+    def potential_energy(self, q: ArrayLike) -> Array:
+        """Return the potential energy (...) of the moving bodies, J, at ``q`` (..., n).
+
+        It is -sum m g . c, with the centres of mass c from the origin of the root frame.
+        """
+        return self._run(self._bound(entries.potential_energy_batch), (), q=q)[()]
+
+    def warm_up(self) -> None:
+        """Compile the kernels that a controller calls, or load them from the cache.
+
+        Otherwise each is compiled or loaded at its first call.
+        """
+        rest = self._zeros
+        self.inverse_dynamics(rest, rest, rest)
+        self.gravity_torque(rest)
+        self.mass_matrix(rest)
+        self.coriolis_matrix(rest, rest)
+        self.friction_torque(rest, rest)
+        self.jacobian(rest, self.link_names[-1])
+        if not self._data.massless_joints:
+            self.forward_dynamics(rest + 0.5, rest, rest)  # the mass matrix may be singular at zero
+
+    @cached_property
+    def _square(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    @cached_property
+    def _zeros(self) -> Array:
+        return np.zeros(self.n)
+
+    def _bound(self, function: Kernel, *extra: Any) -> Kernel:
+        return self.kernels.bound(function, *extra)
+
+    def _vectors(self, **vectors: ArrayLike) -> dict[str, Array]:
+        return {name: joint_vectors(name, value, self.joint_names) for name, value in vectors.items()}
+
+    def _run(
+        self, function: Kernel, shape: tuple[int, ...], wrenches: Wrenches | None = None, **vectors: ArrayLike
+    ) -> Array:
+        """Evaluate a batched kernel with one result of ``shape`` for each state, for one state or many."""
+        arguments = self._vectors(**vectors)
+        if wrenches is not None:
+            arguments = {"external_wrenches": self.body_wrenches(wrenches), **arguments}
+        (result,), singular = evaluate(function, [shape], arguments)
+        if singular is not None:
+            joint, q = singular
+            cure = "add mass and inertia to the links beyond it" if np.isfinite(q).all() else "pass finite positions"
+            raise RobotModelError(
+                f'robot "{self.name}": the mass matrix is not positive definite at joint '
+                f'"{self.joint_names[joint]}", q = {q.tolist()}. Cure: {cure}'
+            )
+        return result

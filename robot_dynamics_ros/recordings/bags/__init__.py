@@ -1,0 +1,25 @@
+"""Reading, writing and comparison of rosbags, with or without ROS."""
+
+from robot_dynamics_ros.recordings.bags.comparison import assert_bags_match, compare_bags
+from robot_dynamics_ros.recordings.bags.joint_series import (
+    JointSeries,
+    read_configuration,
+    read_description,
+    read_joint_names,
+    read_joint_states,
+)
+from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.bags.storage import BagWriter, Message
+
+__all__ = [
+    "BagReader",
+    "BagWriter",
+    "JointSeries",
+    "Message",
+    "assert_bags_match",
+    "compare_bags",
+    "read_configuration",
+    "read_description",
+    "read_joint_names",
+    "read_joint_states",
+]

@@ -1,0 +1,416 @@
+"""Differences between the messages of one topic in two recordings, A and B, field by field.
+
+Numbers a of A and b of B match if |a - b| <= atol + rtol |b|, the tolerance. NaN equals NaN. A Place is the location of
+a message: stamp, seconds, and indices in both recordings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.recordings.bags.alignment import Alignment, Place
+from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE, JOINT_TRAJECTORY, message_types
+from robot_dynamics_ros.recordings.messages.joint_state import FIELDS, JointStateLayout, JointStateLayouts, Renaming
+
+_BLOCK = 1024  # pairs of messages
+_FEW = 3  # fewer values do not determine a constant offset
+_SHORT = 32  # maximum length of arrays whose elements are a field each
+_POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")
+
+
+@dataclass(frozen=True)
+class FieldDifference:
+    """One field of a topic, such as ``panda_joint1 position``, in both recordings.
+
+    Attributes
+    ----------
+    name
+        The field; units are those of the message.
+    count
+        Number of values that were compared.
+    beyond
+        Number of values that differ by more than the tolerance.
+    only_a, only_b
+        Number of paired messages in which only one recording has the field.
+    largest, rms
+        Largest and root mean square difference; None for values other than floating-point numbers, inf if only one of
+        two numbers is finite.
+    largest_at, a, b
+        Place of the largest difference, None if 0, and its values; of the first difference for texts and integers.
+    first_at
+        Place of the first difference beyond the tolerance; None if there is none.
+    mean
+        Mean of B - A over the finite differences; None for values other than floating-point numbers.
+    """
+
+    name: str
+    count: int
+    beyond: int
+    only_a: int
+    only_b: int
+    largest: float | None
+    rms: float | None
+    largest_at: Place | None
+    first_at: Place | None
+    a: object = None
+    b: object = None
+    mean: float | None = None
+
+    @property
+    def offset(self) -> float | None:
+        """Constant offset B - A: the mean, if the standard deviation is below a seventh of it; else None.
+
+        It is also None for fewer than 3 values, without a difference, and if a difference is infinite.
+        """
+        if self.mean is None or self.rms is None or self.count < _FEW or not 0.0 < self.rms < np.inf:
+            return None
+        return self.mean if abs(self.mean) >= 0.99 * self.rms else None
+
+    @property
+    def matches(self) -> bool:
+        """True if no value differs by more than the tolerance, and the field is in both messages of all pairs."""
+        return not (self.beyond or self.only_a or self.only_b)
+
+    @property
+    def equal(self) -> bool:
+        """True if the field matches and all its values are equal, without tolerance."""
+        return self.matches and not self.largest
+
+
+@dataclass(frozen=True)
+class TopicDifference:
+    """One topic of both recordings.
+
+    Attributes
+    ----------
+    topic, kind
+        Its name and the type of its messages.
+    stamped
+        True if messages were paired by header.stamp; else by their order on the topic.
+    count
+        Number of pairs of messages that were compared.
+    only_a, only_b
+        Number of messages without a partner in the other recording.
+    first_only_a, first_only_b
+        Places of the first message of each; None if there is none.
+    fields
+        All fields that a message of a pair has.
+    common
+        True if messages without a partner are no difference.
+    shift
+        Constant time (ns) by which the stamps of B are later than those of A; messages are paired by shifted stamps.
+    """
+
+    topic: str
+    kind: str
+    stamped: bool
+    count: int
+    only_a: int
+    only_b: int
+    first_only_a: Place | None
+    first_only_b: Place | None
+    fields: tuple[FieldDifference, ...]
+    common: bool = False
+    shift: int = 0
+
+    @property
+    def matches(self) -> bool:
+        """True if all fields match, the shift is 0, and all messages (with ``common`` at least one) have a partner."""
+        if self.shift:
+            return False
+        alone = self.only_a or self.only_b
+        complete = (self.common and self.count > 0) or not alone
+        return complete and all(field.matches for field in self.fields)
+
+    @property
+    def largest(self) -> float:
+        """The largest absolute difference of numbers (float); 0 if there is none, inf if only one of two is finite."""
+        return max((field.largest or 0.0 for field in self.fields), default=0.0)
+
+
+def difference(a: Array, b: Array) -> Array:
+    """Return |a - b| elementwise: 0 for two NaN or equal infinities, inf for other pairs that are not both finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        result = np.abs(a - b)
+    result[(a == b) | (np.isnan(a) & np.isnan(b))] = 0.0
+    result[np.isnan(result)] = np.inf
+    return result
+
+
+class _FieldSum:
+    """Running sums of the differences of one field; places are (pair, element), element -1 for none."""
+
+    def __init__(self) -> None:
+        self.count = self.beyond = 0
+        self.only = [0, 0]  # messages of A, of B
+        self.largest: float | None = None
+        self.squares = self.total = 0.0
+        self.largest_at: tuple[int, int] | None = None
+        self.first_at: tuple[int, int] | None = None
+        self.first_only: tuple[int, int] | None = None
+        self.a: object = None
+        self.b: object = None
+
+    def add_numbers(self, a: Array, b: Array, pairs: IntArray, elements: IntArray, atol: float, rtol: float) -> None:
+        """Compare numbers (m,); ``pairs`` and ``elements`` are their places."""
+        self.count += len(a)
+        if self.largest is None:
+            self.largest, self.a, self.b = 0.0, 0.0, 0.0
+        if np.array_equal(a.view(np.int64), b.view(np.int64)):  # the usual case, NaN included
+            return
+        differences = difference(a, b)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.squares += float(np.dot(differences, differences))
+            signed = b - a
+            self.total += float(np.sum(signed, where=np.isfinite(signed)))
+            within = differences <= atol + rtol * np.abs(b)
+        k = int(np.argmax(differences))
+        if differences[k] > self.largest:
+            self.largest, self.largest_at = float(differences[k]), (int(pairs[k]), int(elements[k]))
+            self.a, self.b = float(a[k]), float(b[k])
+        beyond = np.flatnonzero((differences > 0.0) & (~within | np.isinf(differences)))
+        if len(beyond):
+            self.beyond += len(beyond)
+            self.first_at = self.first_at or (int(pairs[beyond[0]]), int(elements[beyond[0]]))
+
+    def add_integers(self, a: NDArray[Any], b: NDArray[Any], pair: int) -> None:
+        """Compare arrays (m,) of integers or booleans, such as images."""
+        self.count += len(a)
+        differing = np.flatnonzero(a != b)
+        self.beyond += len(differing)
+        if len(differing) and self.first_at is None:
+            k = int(differing[0])
+            self.first_at, self.a, self.b = (pair, k), a[k].item(), b[k].item()
+
+    def add_values(self, a: object, b: object, pair: int) -> None:
+        """Compare texts or integers."""
+        self.count += 1
+        if a != b:
+            self.beyond += 1
+            if self.first_at is None:
+                self.first_at, self.a, self.b = (pair, -1), a, b
+
+    def add_only(self, in_b: bool, first: int, count: int) -> None:
+        """Count pairs in which only one message has the field; ``first`` is the first pair."""
+        self.only[in_b] += count
+        self.first_only = self.first_only or (first, -1)
+
+    def result(self, name: str, pairs: Alignment) -> FieldDifference:
+        """Return the differences."""
+
+        def place(at: tuple[int, int] | None) -> Place | None:
+            return None if at is None else pairs.pair(at[0], None if at[1] < 0 else at[1])
+
+        mean: float | None = None
+        if self.largest is None:
+            rms, first = None, self.first_at or self.first_only
+            largest_at = first
+        else:
+            rms, largest_at = float(np.sqrt(self.squares / max(self.count, 1))), self.largest_at
+            mean = self.total / max(self.count, 1)
+            first = min((at for at in (self.first_at, self.first_only) if at), default=None)
+        counts = self.count, self.beyond, self.only[0], self.only[1]
+        return FieldDifference(name, *counts, self.largest, rms, place(largest_at), place(first), self.a, self.b, mean)
+
+
+class FieldComparison:
+    """Comparison of pairs of messages of one topic, B with A: |a - b| <= atol + rtol |b|.
+
+    ``kind`` is the message type, such as ``sensor_msgs/msg/JointState``, and ``rename`` a function from old to new
+    joint names. ``atol`` is in the unit of each field. Call ``add`` once, then ``result``.
+    """
+
+    def __init__(self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0) -> None:
+        self._kind, self._rename, self._tolerance = kind, rename, (atol, rtol)
+        self._fields: dict[str, _FieldSum] = defaultdict(_FieldSum)
+        self._layouts = JointStateLayouts(rename)
+
+    def add(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        """Compare all ``pairs``: serialized message (CDR) of A, then of B."""
+        rest, begin = iter(pairs), 0
+        while block := list(islice(rest, _BLOCK)):
+            # JointState messages of equal layout are compared at once.
+            alike: dict[tuple[JointStateLayout, JointStateLayout], list[int]] = defaultdict(list)
+            others: list[int] = []
+            for k, (a, b) in enumerate(block):
+                try:
+                    if self._kind != JOINT_STATE:
+                        raise ValueError
+                    layouts = self._layouts.find(a), self._layouts.find(b)
+                    if layouts[0].irregular or layouts[1].irregular:
+                        raise ValueError
+                    alike[layouts].append(k)
+                except ValueError:
+                    others.append(k)
+            for (layout_a, layout_b), rows in alike.items():
+                at = begin + np.array(rows, dtype=np.int64)
+                self._compare_joint_states(layout_a, layout_b, [block[k] for k in rows], at)
+            self._compare_messages([(begin + k, *block[k]) for k in others])
+            begin += len(block)
+
+    def _compare_joint_states(
+        self, layout_a: JointStateLayout, layout_b: JointStateLayout, pairs: list[tuple[bytes, bytes]], at: IntArray
+    ) -> None:
+        frames = self._fields["header.frame_id"]
+        for pair, (a, b) in zip(at.tolist(), pairs, strict=True):
+            frame_a, frame_b = layout_a.frame_id(a), layout_b.frame_id(b)
+            frames.add_values(without_number(frame_a), without_number(frame_b), pair)
+        columns_a = _columns(layout_a, [a for a, _ in pairs])
+        columns_b = _columns(layout_b, [b for _, b in pairs])
+        elements = np.full(len(at), -1)
+        for name in columns_a | columns_b:
+            if name in columns_a and name in columns_b:
+                self._fields[name].add_numbers(columns_a[name], columns_b[name], at, elements, *self._tolerance)
+            else:
+                self._fields[name].add_only(name in columns_b, int(at[0]), len(at))
+
+    def _compare_messages(self, pairs: list[tuple[int, bytes, bytes]]) -> None:
+        rows: dict[str, list[tuple[int, Array, Array]]] = defaultdict(list)
+        for pair, raw_a, raw_b in pairs:
+            a = contents(raw_a, self._kind, self._rename)
+            b = a if raw_a == raw_b else contents(raw_b, self._kind, self._rename)
+            for name in a | b:
+                if name not in a or name not in b:
+                    self._fields[name].add_only(name in b, pair, 1)
+                elif not isinstance(a[name], np.ndarray):
+                    self._fields[name].add_values(a[name], b[name], pair)
+                elif len(a[name]) != len(b[name]):
+                    self._fields[f"length of {name}"].add_values(len(a[name]), len(b[name]), pair)
+                elif a[name].dtype.kind != "f":
+                    self._fields[name].add_integers(a[name], b[name], pair)
+                else:
+                    rows[name].append((pair, a[name], b[name]))
+        for name, parts in rows.items():
+            numbers, values_a, values_b = zip(*parts, strict=True)
+            lengths = [len(values) for values in values_a]
+            at = np.repeat(np.array(numbers, dtype=np.int64), lengths)
+            elements = np.concatenate([np.arange(length) if length > 1 else np.full(length, -1) for length in lengths])
+            all_a, all_b = np.concatenate(values_a), np.concatenate(values_b)
+            self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
+
+    def result(self, topic: str, pairs: Alignment, common: bool = False) -> TopicDifference:
+        """Return the differences on ``topic``; ``pairs`` is the alignment of the messages that ``add`` has compared.
+
+        If ``common`` is True, messages without a partner are no difference.
+        """
+        return TopicDifference(
+            topic,
+            self._kind,
+            pairs.stamped,
+            len(pairs.a),
+            len(pairs.only_a),
+            len(pairs.only_b),
+            *pairs.first_only(),
+            tuple(field.result(name, pairs) for name, field in self._fields.items()),
+            common,
+            pairs.shift,
+        )
+
+
+def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array]:
+    """Return the values (m,) of each joint and field in m messages of a layout, by name."""
+    names, table = unique(layout.joint_names), layout.table(messages)
+    return {
+        f"{name} {field}": column
+        for field in layout.fields
+        for name, column in zip(names, np.ascontiguousarray(table[field].T, dtype=np.float64), strict=True)
+    }
+
+
+def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
+    """Return the fields of a serialized message, by name: floating-point numbers as arrays (k,), others unchanged.
+
+    ``kind`` is the message type, and ``rename`` a function from old to new joint names. Names are paths such as
+    ``transforms[0].transform.translation.x``, for joints ``panda_joint1 position``. An array of more than 32 numbers is
+    one field, as are the values of a joint in all points of a trajectory. The stamp is left out. A message that cannot
+    be decoded has the one field "bytes", an array of integers.
+    """
+    fields: dict[str, Any] = {}
+    try:
+        if kind == JOINT_STATE:
+            _joint_state(data, rename, fields)
+            return fields
+        message: Any = message_types().deserialize_cdr(data, kind)
+    except Exception:  # an unknown type; broken bytes raise errors of many types
+        return {"bytes": np.frombuffer(data, np.uint8)}
+    if kind == JOINT_TRAJECTORY:
+        _trajectory(message, rename, fields)
+    else:
+        _flatten(message, "", fields)
+    return fields
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """Return the names in their order; names that occur several times get a number, as "a (1)" and "a (2)"."""
+    counts, repeats = Counter(names), Counter[str]()
+    numbered = []
+    for name in names:
+        repeats[name] += 1
+        numbered.append(name if counts[name] == 1 else f"{name} ({repeats[name]})")
+    return numbered
+
+
+def without_number(frame_id: str) -> str:
+    """Return ``frame_id``; "" for ten digits, a command's number, which depends on the controller's start."""
+    return "" if len(frame_id) == 10 and frame_id.isdecimal() else frame_id
+
+
+def _joint_state(data: bytes, rename: Renaming, fields: dict[str, Any]) -> None:
+    layout = JointStateLayout(data, rename)
+    names = unique(layout.joint_names)
+    fields["header.frame_id"] = without_number(layout.frame_id(data))
+    for field, numbers in zip(FIELDS, layout.numbers(data), strict=True):
+        values = np.empty(0) if numbers is None else numbers.astype(np.float64)
+        if len(values) == len(names):
+            fields.update({f"{name} {field}": values[k : k + 1] for k, name in enumerate(names)})
+        else:
+            _flatten_value(values, field, fields)
+
+
+def _trajectory(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
+    names = unique([rename(name) for name in message.joint_names])
+    fields["header.frame_id"] = message.header.frame_id
+    times = [point.time_from_start for point in message.points]
+    fields["time_from_start"] = [(time.sec, time.nanosec) for time in times]
+    for field in _POINT_FIELDS:
+        rows = [getattr(point, field) for point in message.points]
+        if all(len(row) == len(names) for row in rows):
+            table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
+            fields.update({f"{name} {field}": table[:, k].copy() for k, name in enumerate(names)})
+        else:
+            for i, row in enumerate(rows):
+                _flatten_value(row, f"points[{i}].{field}", fields)
+
+
+def _flatten(message: Any, path: str, fields: dict[str, Any]) -> None:
+    for field in message.__dataclass_fields__:
+        if field != "__msgtype__" and not (path == "header" and field == "stamp"):
+            _flatten_value(getattr(message, field), f"{path}.{field}" if path else field, fields)
+
+
+def _flatten_value(value: Any, path: str, fields: dict[str, Any]) -> None:
+    if isinstance(value, float):
+        fields[path] = np.array([value])
+    elif isinstance(value, np.ndarray):
+        if len(value) > _SHORT:
+            fields[path] = value.astype(np.float64) if value.dtype.kind == "f" else value
+        elif value.dtype.kind != "f":
+            fields[path] = value.tolist()
+        else:
+            numbers = value.astype(np.float64)
+            fields.update({f"{path}[{i}]": numbers[i : i + 1] for i in range(len(numbers))})
+    elif isinstance(value, list) and value and hasattr(value[0], "__dataclass_fields__"):
+        for i, item in enumerate(value):
+            _flatten(item, f"{path}[{i}]", fields)
+    elif hasattr(value, "__dataclass_fields__"):
+        _flatten(value, path, fields)
+    else:
+        fields[path] = value

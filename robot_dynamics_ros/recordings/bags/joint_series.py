@@ -1,0 +1,231 @@
+"""Joint motion from bags: JointState messages as arrays.
+
+``path`` is a bag's folder or file. ``rename`` maps joint names, or their prefixes, in the bag to new ones, as
+``{"fer_": "panda_"}``; whole names have precedence over prefixes, long prefixes over short ones.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.base.errors import BagError, BagWarning
+from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.recordings.bags.reader import BagReader, require_topic
+from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE, TEXT
+from robot_dynamics_ros.recordings.messages.cdr import CdrReader
+from robot_dynamics_ros.recordings.messages.joint_state import (
+    FIELDS,
+    JointStateLayout,
+    JointStateLayouts,
+    Renaming,
+    renaming,
+)
+
+_BLOCK = 1024  # messages
+
+
+@dataclass(frozen=True, eq=False)
+class JointSeries:
+    """JointState messages of one topic as arrays: m messages of n joints, in order of arrival.
+
+    Header ``stamps`` and times of arrival since 1970, ``received``, are in ns (m,); position (rad or m), velocity and
+    effort (Nm or N) are (m, n), in the order of ``joint_names``, NaN for an empty field.
+    """
+
+    joint_names: tuple[str, ...]
+    stamps: IntArray
+    received: IntArray
+    position: Array
+    velocity: Array
+    effort: Array
+
+    def in_order(self, joint_names: Sequence[str]) -> JointSeries:
+        """Return the series with the columns of ``joint_names``, in this order; raise BagError if one is missing."""
+        if tuple(joint_names) == self.joint_names:
+            return self  # avoids a copy of a long recording
+        missing = [name for name in joint_names if name not in self.joint_names]
+        if missing:
+            raise BagError(
+                f"the recording has no joint {', '.join(missing)}, only {', '.join(self.joint_names)}. "
+                "Cure: choose from these, or rename them"
+            )
+        columns = [self.joint_names.index(name) for name in joint_names]
+        fields = (table[:, columns] for table in (self.position, self.velocity, self.effort))
+        return JointSeries(tuple(joint_names), self.stamps, self.received, *fields)
+
+
+def read_joint_states(
+    path: str | Path,
+    topics: Sequence[str],
+    rename: Mapping[str, str] | None = None,
+    joint_names: Sequence[str] | None = None,
+) -> dict[str, JointSeries]:
+    """Return the sensor_msgs/JointState messages of each topic, in order of arrival.
+
+    The series have the joints ``joint_names`` (after renaming) in this order; default: those of the topic's first
+    message that names joints. Messages that lack some of the joints or cannot be decoded are left out; a BagWarning
+    reports their number. So are messages without any of the joints, which are reported only if ``joint_names`` is None.
+
+    Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
+    """
+    with BagReader(path) as reader:
+        for topic in topics:
+            require_topic(reader, topic, JOINT_STATE)
+        tables = {topic: _SeriesTable(renaming(rename or {}), joint_names) for topic in topics}
+        messages = progress(reader.messages(topics), f"reading {reader.path.name}", reader.count(topics))
+        for topic, kind, received, data in messages:
+            if kind == JOINT_STATE:
+                tables[topic].add(received, data)
+    return {topic: table.series(f"{path}: {topic}") for topic, table in tables.items()}
+
+
+def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the joints, after renaming, of the first message on ``topic`` (sensor_msgs/JointState) that names joints.
+
+    Raises BagError if the bag cannot be read, or the topic is missing, has another type, or has no message with joints.
+    """
+    with BagReader(path) as reader:
+        require_topic(reader, topic, JOINT_STATE)
+        table = _SeriesTable(renaming(rename or {}), None)
+        for message in reader.messages([topic]):
+            table.add(message.received, message.data)
+            if table.joint_names is not None:
+                return table.joint_names
+    return table.series(f"{path}: {topic}").joint_names
+
+
+def read_description(path: str | Path) -> str | None:
+    """Return the first URDF on any topic named robot_description, in any namespace; None if the bag has none.
+
+    Raises BagError if the bag cannot be read.
+    """
+    return next((text for _, text in _texts(path, "robot_description") if text), None)
+
+
+def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration] | None:
+    """Return topic and content of the first configuration of a controller in a bag; None if the bag has none.
+
+    The controller must be in the namespace of the topic ``near``, or below it. Configurations that cannot be parsed
+    cause a warning and are skipped. Raises BagError if the bag cannot be read.
+    """
+    namespace = near.rpartition("/")[0] + "/"
+    for topic, text in _texts(path, CONFIGURATION_TOPIC):
+        if not topic.startswith(namespace):
+            continue
+        parsed = Configuration.parse(text)
+        if parsed is not None:
+            return topic, parsed
+        text = f"{path}: {topic}: the configuration cannot be parsed, and is ignored. Cure: name robot and parameters"
+        warnings.warn(text, stacklevel=2)
+    return None
+
+
+def _texts(path: str | Path, name: str) -> Iterator[tuple[str, str]]:
+    """Yield topic and text of the messages on topics of this name."""
+    with BagReader(path) as reader:
+        topics = [topic for topic, kind in reader.topics.items() if kind == TEXT and topic.rpartition("/")[2] == name]
+        for message in reader.messages(topics):
+            with suppress(struct.error, ValueError):
+                yield message.topic, CdrReader(message.data).text()
+
+
+class _SeriesTable:
+    """Messages of one topic, read block by block; ``joint_names`` is None until a message names joints."""
+
+    def __init__(self, renamed: Renaming, joint_names: Sequence[str] | None) -> None:
+        self.joint_names = None if joint_names is None else tuple(joint_names)
+        self._layouts = JointStateLayouts(renamed)
+        self._block: list[tuple[int, bytes, JointStateLayout]] = []
+        self._parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
+        self._recorded_names: set[str] = set()
+        self._left_out: Counter[str] = Counter()
+        self._given = joint_names is not None
+
+    def add(self, received: int, data: bytes) -> None:
+        """Add a message that arrived at ``received`` (ns)."""
+        try:
+            layout = self._layouts.find(data)
+        except ValueError:
+            self._left_out["are not complete JointState messages"] += 1
+            return
+        if layout.irregular:
+            self._left_out[f"do not have a value in {layout.irregular} for each name"] += 1
+            return
+        if self.joint_names is None and layout.joint_names:
+            self.joint_names = tuple(dict.fromkeys(layout.joint_names))
+        self._block.append((received, data, layout))
+        if len(self._block) == _BLOCK:
+            self._read_block()
+
+    def _read_block(self) -> None:
+        joint_names = self.joint_names or ()
+        rows_of: dict[JointStateLayout, list[int]] = defaultdict(list)
+        for row, (_, _, layout) in enumerate(self._block):
+            rows_of[layout].append(row)
+        used = np.zeros(len(self._block), dtype=bool)
+        stamps = np.zeros(len(self._block), dtype=np.int64)
+        fields = {field: np.full((len(self._block), len(joint_names)), np.nan) for field in FIELDS}
+        for layout, rows in rows_of.items():
+            names = layout.joint_names
+            self._recorded_names.update(names)
+            missing = [name for name in joint_names if name not in names]
+            if len(set(names)) < len(names):
+                self._left_out["name a joint twice"] += len(rows)
+            elif 0 < len(missing) < len(joint_names):
+                self._left_out[f"lack {', '.join(missing)}"] += len(rows)
+            elif missing:
+                if not self._given:
+                    others = ", ".join(names) or "without names"
+                    self._left_out[f"have other joints ({others}) than {', '.join(joint_names)}"] += len(rows)
+            elif joint_names:
+                columns = [names.index(name) for name in joint_names]
+                table = layout.table([self._block[row][1] for row in rows])
+                used[rows] = True
+                stamps[rows] = table["sec"].astype(np.int64) * 1_000_000_000 + table["nanosec"]
+                for field in layout.fields:
+                    fields[field][rows] = table[field][:, columns]
+        received = np.array([received for received, _, _ in self._block], dtype=np.int64)
+        self._block.clear()
+        if used.any():
+            for name, values in {"stamps": stamps, "received": received, **fields}.items():
+                self._parts[name].append(values[used])
+
+    def series(self, where: str) -> JointSeries:
+        """Return the series; ``where`` names bag and topic in errors and warnings."""
+        if self._block:
+            self._read_block()
+        count = sum(len(part) for part in self._parts["stamps"])
+        left_out = "; ".join(f"{number} messages {reason}" for reason, number in self._left_out.items())
+        if not count:
+            raise BagError(f"{where}: {self._nothing(left_out)}")
+        if left_out:
+            text = f"{where}: {left_out}: left out; {count} are used. Cure: check their publisher"
+            warnings.warn(BagWarning(text), stacklevel=1)
+        assert self.joint_names is not None
+        # Each list is freed once it is concatenated, so that a long recording is not in memory twice.
+        return JointSeries(
+            self.joint_names, *(np.concatenate(self._parts.pop(name)) for name in ("stamps", "received", *FIELDS))
+        )
+
+    def _nothing(self, left_out: str) -> str:
+        if left_out:
+            return f"no message can be used: {left_out}. Cure: check their publisher"
+        if self._recorded_names:
+            recorded = ", ".join(sorted(self._recorded_names))
+            return (
+                f"no message has joints {', '.join(self.joint_names or ())}; there are {recorded}. "
+                "Cure: rename joints, or choose another topic"
+            )
+        return "no messages with joint names. Cure: record this topic while the robot's driver runs"

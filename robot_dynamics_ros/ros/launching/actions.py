@@ -1,0 +1,314 @@
+"""Launch arguments that several launch files share, their values, and the actions that use them.
+
+Values of arguments are those of the launch ``context``; ``name`` is the name of an argument. Lists of actions are what
+an OpaqueFunction returns. Node is the action of launch_ros.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from launch import LaunchContext
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, LogInfo, Shutdown
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.utilities import make_namespace_absolute, prefix_namespace
+
+from robot_dynamics_ros.base.background import SUCCESS
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.parameters.file import parameter_tables
+from robot_dynamics_ros.base.parameters.kinds import ANY, Bounds
+from robot_dynamics_ros.base.resources import find_resource, robot_names
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
+from robot_dynamics_ros.recordings.bags.reader import companions
+from robot_dynamics_ros.ros.launching import LaunchedRobot, existing_file, find_robot
+
+PACKAGE = "robot_dynamics_ros"
+
+_FLAG = ["true", "false", "True", "False"]  # Python and the conditions of launch write True and False
+_SHARED: dict[str, tuple[str, list[str] | None, str]] = {
+    "robot": ("panda", robot_names(), "Shipped robot: urdf/<robot>.urdf with config/<robot>.yaml."),
+    "urdf": ("", None, "Path of the URDF or .xacro file of your own robot; replaces robot."),
+    "xacro_args": ("", None, "Arguments of a .xacro file: 'name:=value name:=value'."),
+    "dynamics_file": (
+        "",
+        None,
+        "Path of the dynamics file (friction, rotors, payload). Empty: config/<robot>.dynamics.yaml, if it exists. "
+        "none: no dynamics file.",
+    ),
+    "params_file": ("", None, "Path of a parameter file for the nodes. Its values override all others."),
+    "law": ("computed_torque", list(LAWS), "The control law. gravity_compensation follows no trajectory."),
+    "namespace": ("", None, "Namespace of all nodes and topics. Empty: the root."),
+    "joint_states": ("joint_states", None, "Name of the topic of the robot's states."),
+    "effort_commands": (
+        "effort_commands",
+        None,
+        "Name of the topic of the commands, for example /forward_effort_controller/commands.",
+    ),
+    "robot_state_publisher": (
+        "true",
+        _FLAG,
+        "Start robot_state_publisher, if it is installed: TF and the topic robot_description.",
+    ),
+    "rviz": ("false", _FLAG, "Start RViz, if it is installed."),
+    "record": (
+        "false",
+        None,
+        "Record a bag: the path of its folder, which must not exist yet; true: ./recording_<date>_<time>.",
+    ),
+}
+"""Default, choices and description of the arguments that several launch files declare."""
+
+ROBOT = ("robot", "urdf", "xacro_args", "dynamics_file", "params_file")
+VIEWING = ("robot_state_publisher", "rviz")
+TOPICS = ("joint_states", "effort_commands")
+TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
+"""Remappings of a Node to the topics that joint_states and effort_commands name."""
+
+
+def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
+    """Return the declarations of the launch arguments ``names``, keys of ``_SHARED`` such as "robot", "law", "record".
+
+    ``defaults`` are default values by name, in place of those of ``_SHARED``; names that are not in ``names`` are
+    ignored. An empty default of robot means the robot of the topic robot_description. Raises KeyError if one of
+    ``names`` is not in ``_SHARED``.
+    """
+    declared = []
+    for name in names:
+        default, choices, description = _SHARED[name]
+        default = defaults.get(name, default)
+        if choices is not None and default not in choices:
+            choices, description = (
+                [default, *choices],
+                f"{description} Empty: the robot of the topic robot_description.",
+            )
+        declared.append(DeclareLaunchArgument(name, default_value=default, choices=choices, description=description))
+    return declared
+
+
+def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
+    """Return the declaration of an argument that is true or false; ``default`` is "true" or "false"."""
+    return DeclareLaunchArgument(name, default_value=default, choices=_FLAG, description=description)
+
+
+def value_of(context: LaunchContext, name: str) -> str:
+    """Return the value of an argument as text; launch's SubstitutionFailure if it is not declared or set."""
+    return str(LaunchConfiguration(name).perform(context))
+
+
+def is_true(context: LaunchContext, name: str) -> bool:
+    """Return True if the value of a flag is true, in upper or lower case; False for all other values."""
+    return value_of(context, name).lower() == "true"
+
+
+def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
+    """Return the value of an argument as a number.
+
+    Raises RobotDynamicsError if it is not a number, or outside the interval ``within`` (default: any number but NaN).
+    """
+    text = value_of(context, name)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if value not in within:
+        raise RobotDynamicsError(f"{name}:={text} is not allowed. Cure: give {within.phrase('a number')}")
+    return value
+
+
+def chosen_robot(context: LaunchContext) -> LaunchedRobot:
+    """Return the robot that the launch arguments robot, urdf, dynamics_file and xacro_args select.
+
+    Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, and a xacro file that cannot be
+    expanded.
+    """
+    return find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
+
+
+def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
+    """Return the parameters robot_description and dynamics_file for a Node, as texts that are not parsed as YAML."""
+    return {
+        "robot_description": ParameterValue(robot.urdf, value_type=str),
+        "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),
+    }
+
+
+def own_parameters(context: LaunchContext) -> list[str]:
+    """Return a list of the absolute path in the argument ``params_file``; an empty list if the argument is empty.
+
+    Raises RobotDynamicsError if the file does not exist or is not a parameter file.
+    """
+    argument = value_of(context, "params_file")
+    if not argument:
+        return []
+    path = existing_file("params_file", argument)
+    parameter_tables(path)
+    return [str(path)]
+
+
+def absolute(context: LaunchContext, *topics: str) -> list[str]:
+    """Return the full names of topics, in their order, by the namespaces of this launch file and those that include it.
+
+    This launch file's is the argument namespace. Names that begin with a slash are not changed.
+    """
+    name = prefix_namespace(context.launch_configurations.get("ros_namespace"), value_of(context, "namespace"))
+    namespace = str(make_namespace_absolute(name)).rstrip("/")
+    return [topic if topic.startswith("/") else f"{namespace}/{topic}" for topic in topics]
+
+
+def package_prefix(package: str) -> Path | None:
+    """Return the installation prefix of a ROS 2 package by AMENT_PREFIX_PATH; None if it is not installed."""
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        if (Path(prefix) / "share" / "ament_index" / "resource_index" / "packages" / package).is_file():
+            return Path(prefix)
+    return None
+
+
+def is_installed(package: str) -> bool:
+    """Return True if a ROS 2 package of this name is installed in a prefix of AMENT_PREFIX_PATH."""
+    return package_prefix(package) is not None
+
+
+def program(name: str) -> dict[str, Any]:
+    """Return keyword arguments of Node that start the executable ``name`` of this package, such as "simulation_node".
+
+    If colcon has not installed that executable, they start the Python module.
+    """
+    prefix = package_prefix(PACKAGE)
+    if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
+        return {"package": PACKAGE, "executable": name}
+    return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.cli.executables", name], "exec_name": name}
+
+
+def view(
+    context: LaunchContext, robot: LaunchedRobot, *, joint_states: str = "joint_states", use_sim_time: str = "false"
+) -> list[Any]:
+    """Return actions that start robot_state_publisher and RViz, if the arguments of these names are true.
+
+    Both run in the namespace of the argument namespace and subscribe to the topic ``joint_states``. ``use_sim_time`` is
+    "true" or "false", as in launch arguments. robot_state_publisher is left out if the URDF of ``robot`` is not known.
+    Actions of programs that are not installed are log messages.
+    """
+    common = {
+        "namespace": LaunchConfiguration("namespace"),
+        "parameters": [{"use_sim_time": use_sim_time.lower() == "true"}],
+        # Transforms are in the namespace, too, so that two arms with the same frame names do not conflict.
+        "remappings": [("/tf", "tf"), ("/tf_static", "tf_static"), ("joint_states", joint_states)],
+    }
+    actions: list[Any] = []
+    if is_true(context, "robot_state_publisher") and robot.urdf:
+        actions += robot_state_publisher(robot, **common)
+    if is_true(context, "rviz"):
+        actions += rviz("arm.rviz", robot.root, **common)
+    return actions
+
+
+def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, Any]], **node: Any) -> list[Any]:
+    """Return one action in a list: to start robot_state_publisher, or a log message if it is not installed.
+
+    ``parameters`` and ``node`` are keyword arguments of Node; the URDF of ``robot`` is added to the parameters.
+    """
+    description = {"robot_description": ParameterValue(robot.urdf, value_type=str)}
+    return _node_of(
+        "robot_state_publisher",
+        "TF and the topic robot_description are not published",
+        parameters=[description, *parameters],
+        **node,
+    )
+
+
+def rviz(file: str, fixed_frame: str, **node: Any) -> list[Any]:
+    """Return one action in a list: to start RViz, or a log message if it is not installed.
+
+    ``file`` is the name of a configuration that this package installs, such as "arm.rviz"; RobotDynamicsError for an
+    unknown one. ``fixed_frame`` replaces that of the file unless it is empty; ``node`` are keyword arguments of Node.
+    """
+    arguments = ["--display-config", str(find_resource("rviz", file))]
+    frame = ["--fixed-frame", fixed_frame] if fixed_frame else []
+    return _node_of("rviz2", "RViz is not started", arguments=[*arguments, *frame], **node)
+
+
+def _node_of(package: str, consequence: str, **node: Any) -> list[Any]:
+    """Return a Node of a package whose executable has the same name, or a log message if it is not installed."""
+    if is_installed(package):
+        return [Node(package=package, executable=package, output="screen", **node)]
+    name = f"ros-{os.environ.get('ROS_DISTRO', '$ROS_DISTRO')}-{package.replace('_', '-')}"
+    missing = f"the ROS 2 package {package} is not installed: {consequence}. Cure: sudo apt install {name}"
+    return [LogInfo(msg=missing)]
+
+
+def record(context: LaunchContext, *topics: str) -> list[Any]:
+    """Return an action in a list that records ``topics`` to the bag of the argument record; an empty list without one.
+
+    ``topics`` are names in the namespace of the launch file. The argument is unset if empty or false; true gives a name
+    with date and time. Raises RobotDynamicsError if the folder of the bag exists.
+    """
+    folder = bag_folder(context)
+    if not folder:
+        return []
+    tables = [table for path in own_parameters(context) for table in parameter_tables(path).values()]
+    stops = [name for table in tables for name in EMERGENCY_STOP_TOPICS.check(table.get(EMERGENCY_STOP_TOPICS.name))]
+    return [bag_recorder(folder, absolute(context, *topics), stops)]
+
+
+def recorder_name(context: LaunchContext) -> list[str]:
+    """Return the name of the node that ``record`` starts, in a list, for nodes that wait for it.
+
+    The list is empty if the argument record is empty or false.
+    """
+    if not bag_folder(context):
+        return []
+    return ["rosbag2_recorder" if is_installed("ros2bag") else "recorder"]
+
+
+def bag_folder(context: LaunchContext) -> str:
+    """Return the absolute path of the new bag by the launch argument ``record``; "" if ``record`` is "" or "false".
+
+    "true" gives recording_DATE_TIME in the working folder, with the time of the call. Any other text is the path.
+    """
+    argument = value_of(context, "record")
+    if argument.lower() in ("", "false"):
+        return ""
+    return str(Path(time.strftime("recording_%Y%m%d_%H%M%S") if argument.lower() == "true" else argument).resolve())
+
+
+def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> Any:
+    """Return an action that records ``topics``, by full names, to a new folder; its failure ends the launch.
+
+    The latched robot_description beside joint_states, configuration and emergency_stop beside command_states, and the
+    ``stops``, full names of further emergency stops, are recorded with them if they are published. ros2 bag is used if
+    it is installed, else recorder_node. Raises RobotDynamicsError if the folder exists.
+    """
+    if Path(folder).exists():
+        raise RobotDynamicsError(f"{folder}: it exists already. Cure: give another folder for the bag")
+    if is_installed("ros2bag"):
+        # --regex works in all distributions; Humble has positional topics, later ones --topics.
+        pattern = f"^({'|'.join([*topics, *companions(topics), *stops])})$"
+        line = ["ros2", "bag", "record", "--output", folder, "--regex", pattern]
+        return ExecuteProcess(cmd=line, output="screen", name="recorder", on_exit=end_on_failure)
+    return Node(
+        **program("recorder_node"),
+        namespace=LaunchConfiguration("namespace"),
+        parameters=[{"output": ParameterValue(folder, value_type=str), "topics": topics, "report": "line"}],
+        output="screen",
+        on_exit=end_on_failure,
+    )
+
+
+def end_on_failure(event: Any, context: LaunchContext) -> list[Any]:
+    """Return a list of an action that shuts the launch down, if the process has failed; else an empty one.
+
+    ``event`` is launch's ProcessExited, which has the exit code; ``SUCCESS`` is no failure. The list is also empty if
+    the launch is already shutting down. Use this function as ``on_exit`` of a process.
+    """
+    if event.returncode in SUCCESS or context.is_shutdown:
+        return []
+    return [Shutdown(reason=f"{event.process_name} failed with exit code {event.returncode}")]

@@ -1,0 +1,288 @@
+"""Controller node: one effort command for each joint_states message, or at a fixed rate."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistStamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control import parameters
+from robot_dynamics_ros.control.interface import Now, Output
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.parameters import Configuration
+from robot_dynamics_ros.control.safety import Safety
+from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
+from robot_dynamics_ros.control.settings import read_settings
+from robot_dynamics_ros.control.trajectory.goals import Tolerances, read_tolerances
+from robot_dynamics_ros.control.warm_up import warm_up_controller
+from robot_dynamics_ros.recordings.messages.inputs import InputReader
+from robot_dynamics_ros.ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
+from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
+from robot_dynamics_ros.ros.nodes.node_program import check_changes, run
+from robot_dynamics_ros.ros.nodes.robot import ManagedRobotNode, load_robot
+from robot_dynamics_ros.ros.realtime import (
+    disable_garbage_collection,
+    enable_garbage_collection,
+    lock_memory,
+    set_priority,
+)
+
+_REPORT_PERIOD = 1.0  # s
+_CONFIGURED = (
+    "it is read when the node is configured. Cure: deactivate and clean up the node, set it, and configure and "
+    "activate again"
+)
+_BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+_LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class ComputedTorqueNode(ManagedRobotNode):
+    """Lifecycle node of the controller; with ``autostart`` it configures and activates itself once the robot is known.
+
+    If ``update_rate`` is 0, each joint_states message causes one command, and its stamp is the time of the cycle;
+    otherwise a timer on the node's clock causes the cycles. The node decodes messages, passes them to
+    ControllerSession, and publishes its outputs.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
+        super().__init__("computed_torque_node", parameters.ALL, parameters.AUTOSTART, **options)
+        self._session: ControllerSession | None = None
+        self._safety: Safety | None = None  # emergency stops outlast the session
+        self._report = ControllerReport(self)
+        self.create_steady_timer(_REPORT_PERIOD, lambda: self._report.publish_status(self._session, self.obstacle))
+        if not INSTALLED:
+            self.get_logger().info(ABSENT)
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.start_when_possible()
+
+    # Transitions
+
+    def configure(self, description: str) -> None:
+        """Load the robot of the URDF text ``description``, check all parameters, and create topics and services.
+
+        The node is then inactive. Raises RobotDynamicsError for an invalid robot or parameter, and StillCompilingError
+        while kernels are compiled.
+        """
+        settings = read_settings(self.values)
+        robot = load_robot(self, description, parameters.GRAVITY.read(self.values) or None)
+        configuration = Configuration.of(self.values, *self.files)
+        session = ControllerSession(robot, settings, configuration.simulated_time, self._safety)
+        tolerances = read_tolerances(self.values, robot.joint_names)
+        if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
+            self.get_logger().info("update_rate is 0: commands are published only in response to joint_states")
+        self.warm_up.run(lambda: warm_up_controller(robot, settings))
+        if parameters.LOCK_MEMORY.read(self.values):
+            self.warn(lock_memory())
+        try:
+            self._connect(session, tolerances)
+        except (RuntimeError, ValueError) as error:
+            raise RobotDynamicsError(
+                f"{error}. Cure: correct qos_overrides or emergency_stop_topics in the parameter file, and start the "
+                "node again"
+            ) from error
+        self._outputs.configuration(configuration.text())
+        self._session, self._safety = session, session.safety
+
+    def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
+        state_timeout, update_rate = session.settings.safety.state_timeout, session.settings.update_rate
+        self._report.box = self._box = black_box(self)
+        self._outputs = ControllerOutputs(self, session, state_timeout + 2.0 * WATCH_PERIOD, self._box)
+        self._interfaces = ControlInterfaces(self, session, self._outputs, tolerances)
+        self._reader = InputReader(session)
+        overridable = QoSOverridingOptions.with_default_policies()
+        self._inputs = [
+            self._subscribe(JointState, "joint_states", _BEST_EFFORT, qos_overriding_options=overridable),
+            self._subscribe(Bool, "~/emergency_stop", _LATCHED),
+            *(self._subscribe(Bool, topic, _LATCHED) for topic in parameters.EMERGENCY_STOP_TOPICS.read(self.values)),
+            self._subscribe(JointTrajectory, "~/joint_trajectory", 5),
+            self._subscribe(Float64, "~/speed_scaling_factor", 5),
+            self._subscribe(InertiaStamped, "~/payload", 5),
+            self._subscribe(PoseStamped, "~/target_pose", 100),  # a queue: targets are sent ahead of their time
+            self._subscribe(TwistStamped, "~/target_twist", 100),
+            self._subscribe(AccelStamped, "~/target_acceleration", 100),
+        ]
+        self._triggers = [
+            self.create_service(Trigger, "~/cancel", self._cancel),
+            self.create_service(Trigger, "~/clear_fault", self._clear_fault),
+            self.create_service(Trigger, "~/emergency_stop", self._stop_in_emergency),
+        ]
+        self._alarms = [self.create_steady_timer(WATCH_PERIOD, self._watch)]
+        if update_rate > 0.0:
+            self._alarms.append(self.create_timer(1.0 / update_rate, self._tick))
+
+    def _subscribe(self, kind: Any, topic: str, qos: QoSProfile | int, **options: Any) -> Any:
+        return self.create_subscription(kind, topic, partial(self._receive, topic), qos, raw=True, **options)
+
+    def activate(self) -> None:
+        """Start to publish commands; the arm holds its position until a trajectory is received.
+
+        Raises RobotDynamicsError if the arm moves, the gains are unstable, or with the parameter ``activation_check``
+        the measured effort contradicts the gravity torque; and with ``exclusive_topics`` if other nodes publish
+        effort_commands, or several publish joint_states or the same emergency stop.
+        """
+        assert self._session is not None
+        others = self._report.check_publishers()
+        if others and parameters.EXCLUSIVE_TOPICS.read(self.values):
+            raise RobotDynamicsError(others)
+        output = self._session.activate(parameters.ACTIVATION_CHECK.read(self.values), now=self._now())
+        self.warn(set_priority(parameters.REALTIME_PRIORITY.read(self.values)))
+        disable_garbage_collection()
+        self._report.begin()
+        self._publish(output)
+        settings = self._session.settings
+        if LAWS[settings.law].follows and len(settings.safety.following_error_limit) == 0:
+            self.warn("following_error_limit is not set: a lagging arm is no fault. Cure: set it, e.g. [0.1]")
+        names = ", ".join(self._session.arm.robot.joint_names)
+        self.get_logger().info(f"active: law {self._session.settings.law}, joints {names}")
+
+    def deactivate(self) -> None:
+        """Stop the arm and publish a final effort, which an effort controller continues to apply.
+
+        This waits until the arm rests, for at most ``stop_timeout``.
+        """
+        session = self._session
+        if session is None or session.controller is None:
+            return
+        self._interfaces.abort("the node was deactivated")
+        session.safety.begin_stop()
+        timeout = parameters.STOP_TIMEOUT.read(self.values)
+        self.spin_until(lambda: session.controller is None or session.controller.stopped, timeout)
+        self._publish(session.deactivate(self._now()))
+        enable_garbage_collection()
+
+    def cleanup(self) -> None:
+        """Destroy topics, services and timers, and drop the robot; ``configure`` reads the parameters again."""
+        for subscription in self._inputs:
+            self.destroy_subscription(subscription)
+        for service in self._triggers:
+            self.destroy_service(service)
+        for timer in self._alarms:
+            self.destroy_timer(timer)
+        self._outputs.destroy()
+        self._interfaces.destroy()
+        self._box.finish()
+        self._report.end()
+        self._session = None
+
+    @property
+    def stop_timeout(self) -> float:
+        """Longest time (s) to stop the arm."""
+        return parameters.STOP_TIMEOUT.read(self.values) if self._session is not None else 0.0
+
+    def stop(self) -> None:
+        """Stop the arm and publish the final command if the node is active, else do nothing."""
+        self.deactivate()
+
+    def close(self) -> None:
+        """Complete the black box."""
+        if self._session is not None:
+            self._box.finish()
+
+    def flush(self) -> None:
+        """Wait until the subscribers have received the final command, at most half a second."""
+        if self._session is not None:
+            self._outputs.flush()
+
+    @property
+    def unsent(self) -> bool:
+        """True if the result of a goal has not been sent yet."""
+        return self._session is not None and self._interfaces.results_pending
+
+    # Inputs
+
+    def _now(self) -> Now:
+        return Now(time.monotonic(), self.nanoseconds)
+
+    def _receive(self, topic: str, data: bytes) -> None:
+        if self._session is None:  # received before ``cleanup`` destroyed the subscription
+            return
+        self._box.add(topic, data)
+        try:
+            self._publish(self._reader.receive(topic.removeprefix("~/"), data, self._now()))
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"deactivated: {error}")
+            self.trigger_deactivate()
+
+    def _tick(self) -> None:
+        if self._session is not None:
+            self._publish(self._session.tick(self._now()))
+
+    def _watch(self) -> None:
+        if self._session is not None:
+            self._publish(self._session.watch(self._now()))
+            period = round(self._session.watch_period * 1e9)
+            if self._alarms[0].timer_period_ns != period:
+                self._alarms[0].timer_period_ns = period
+
+    def _publish(self, output: Output) -> None:
+        """Publish the session's output."""
+        if self._session is None:
+            return
+        self._outputs.publish(output)
+        self._report.events(self._session, output)
+        if output.followed is not None:
+            self._interfaces.abort("replaced by a trajectory on ~/joint_trajectory")
+        self._interfaces.check()
+
+    def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        controller = None if self._session is None else self._session.controller
+        if controller is not None:
+            controller.cancel()
+        response.success = controller is not None
+        response.message = "trajectory canceled" if response.success else "the node is not active. Cure: activate it"
+        if response.success:
+            self._interfaces.abort("canceled by the service ~/cancel")
+        return response
+
+    def _clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        try:
+            if self._session is None:
+                raise RobotDynamicsError("the node is not configured. Cure: configure and activate it")
+            output = self._session.clear_fault(self._now())
+            self._publish(output)
+            response.success = True
+            response.message = f"active: {'the fault is cleared' if output.transitions else 'there was no fault'}"
+        except RobotDynamicsError as error:
+            response.success, response.message = False, str(error)
+        return response
+
+    def _stop_in_emergency(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        assert self._safety is not None
+        self._safety.request_emergency_stop("the service ~/emergency_stop")
+        active = self._session is not None and self._session.controller is not None
+        response.message = "engaged until ~/clear_fault" if active else "engaged for the next activation"
+        response.success = True
+        return response
+
+    def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
+        """Check the changes and apply them to the session; if one is invalid, none is applied."""
+        try:
+            too_late = "" if self._session is None else _CONFIGURED
+            values = check_changes(parameters.ALL, self.values, changes, too_late)
+            if self._session is not None:
+                settings, configuration = read_settings(values), Configuration.of(values, *self.files)
+                tolerances = read_tolerances(values, self._session.arm.robot.joint_names)
+                self._session.tune(settings)
+                self._interfaces.tolerances = tolerances
+                self._outputs.configuration(configuration.text())
+        except RobotDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+
+main = partial(run, ComputedTorqueNode, parameters.ALL)
+
+if __name__ == "__main__":
+    main()

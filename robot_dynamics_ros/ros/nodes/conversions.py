@@ -1,0 +1,88 @@
+"""Conversions between ROS messages and arrays.
+
+Units are those of the messages: rad or m, per s, per s^2, Nm or N, s.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.control.status import Status, plain
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+
+def message_class(kind: str) -> Any:
+    """Return the class of a message type such as ``sensor_msgs/msg/JointState``; BagError if it is not installed."""
+    package, _, name = kind.partition("/msg/")
+    try:
+        if not (package.isidentifier() and name.isidentifier()):  # a bag may contain any text
+            raise ImportError(kind)
+        return getattr(import_module(f"{package}.msg"), name)
+    except (ImportError, AttributeError):
+        cure = f"install {package}, or leave the topic out"
+        raise BagError(f"message type {kind} is not installed. Cure: {cure}") from None
+
+
+def nanoseconds(stamp: Time) -> int:
+    """Return a stamp in nanoseconds since its epoch. A float would not resolve nanoseconds of the current date."""
+    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
+
+
+def stamp(nanoseconds: int) -> Time:
+    """Return a time in ``nanoseconds`` as a message; the inverse of the function ``nanoseconds``."""
+    return Time(sec=nanoseconds // 1_000_000_000, nanosec=nanoseconds % 1_000_000_000)
+
+
+def to_array(values: Array) -> array[float]:
+    """Return float64 values (m,) as an ``array.array``, which rclpy assigns fastest to a float64[] field."""
+    return array("d", values.tobytes())
+
+
+def trajectory_point(motion: Iterable[Array | None], seconds: float = 0.0) -> JointTrajectoryPoint:
+    """Return a trajectory point from position, velocity, acceleration and effort, each (n,), in this order.
+
+    ``motion`` may end early, and fields that are None stay empty; ``seconds`` is time_from_start.
+    """
+    point = JointTrajectoryPoint()
+    for field, values in zip(("positions", "velocities", "accelerations", "effort"), motion, strict=False):
+        if values is not None:
+            setattr(point, field, to_array(values))
+    point.time_from_start.sec, point.time_from_start.nanosec = divmod(round(seconds * 1e9), 1_000_000_000)
+    return point
+
+
+def trajectory_message(points: TrajectoryPoints) -> JointTrajectory:
+    """Return the points as a message with stamp 0, so that the trajectory starts when it is received."""
+    tables = points.positions, points.velocities, points.accelerations, points.effort
+    message = JointTrajectory()
+    message.joint_names = list(points.joint_names)
+    message.points = [
+        trajectory_point((None if table is None else table[i] for table in tables), float(seconds))
+        for i, seconds in enumerate(points.times)
+    ]
+    return message
+
+
+def diagnostics_message(at: Time, name: str, hardware_id: str, status: Status) -> DiagnosticArray:
+    """Return a status as a message with the stamp ``at``; its values become text.
+
+    ``name`` is "<node name>: <component>" and ``hardware_id`` the robot's name, as REP 107 and diagnostic_updater do.
+    """
+    message = DiagnosticArray()
+    message.header.stamp = at
+    pairs = [KeyValue(key=key, value=plain(value)) for key, value in status.values.items()]
+    message.status = [
+        DiagnosticStatus(
+            level=bytes([status.level]), name=name, message=status.message, hardware_id=hardware_id, values=pairs
+        )
+    ]
+    return message

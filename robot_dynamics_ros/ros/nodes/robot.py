@@ -1,0 +1,273 @@
+"""Base classes of nodes that get their robot from a parameter or from the latched topic robot_description."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import String
+
+from robot_dynamics_ros.base.background import run_in_background
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
+from robot_dynamics_ros.base.parameters.kinds import Flag, Parameter
+from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.dynamics_file import read_bytes
+from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
+
+_PERIOD = 0.1  # s
+
+
+def load_robot(
+    node: RobotNode, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
+) -> RobotModel:
+    """Return the model of the URDF text ``description`` and log its warnings; RobotDynamicsError for invalid files.
+
+    The dynamics file and the joints are those of the parameters of ``node``. ``gravity`` (3,), m/s^2 in the root frame,
+    replaces that of the dynamics file unless it is None. ``closes_loops`` is True if the node computes kinematic loops;
+    otherwise they are a warning.
+    """
+    dynamics_file, joints = DYNAMICS_FILE.read(node.values), JOINTS.read(node.values)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RobotModelWarning)
+        model = RobotModel.from_urdf(
+            description, dynamics=dynamics_file or None, gravity=gravity, joints=joints or None
+        )
+    messages = [str(warning.message) for warning in caught]
+    if model.loops and not closes_loops:
+        messages.append(
+            f'robot "{model.name}": this node ignores its {len(model.loops)} kinematic loops: torques are those of the '
+            "tree with each loop cut. Cure: replace loops by couplings, which is possible for parallelograms; for "
+            "other loops compute torques in Python with robot_dynamics_ros.textbooks.constraints"
+        )
+    for message in messages:
+        if node.is_new(message):
+            node.get_logger().warning(message)
+    frictionless = f'robot "{model.name}": neither URDF nor dynamics file names any joint friction'
+    if not model.friction_parameters.any() and node.is_new(frictionless):
+        node.get_logger().info(frictionless)
+    return model
+
+
+class StillCompilingError(RobotDynamicsError):
+    """Error of a request that cannot be served while kernels are compiled in the background."""
+
+
+class WarmUp:
+    """First run of the kernels, in a background thread if they must be compiled.
+
+    Parameters
+    ----------
+    node
+        Node that logs the progress.
+    resume
+        Callback that the executor runs when the kernels are compiled, to repeat the request that was interrupted.
+    """
+
+    def __init__(self, node: NodeProgram, resume: Callable[[], object]) -> None:
+        self._node, self._resume = node, resume
+        self._future: Future[object] | None = None
+
+    def check(self) -> None:
+        """Raise StillCompilingError while ``run`` compiles kernels; numba cannot load others meanwhile."""
+        if self._future is not None and not self._future.done():
+            raise StillCompilingError(
+                f"still compiling the dynamics kernels, {time.monotonic() - self._start:.0f} s so far, up to a minute "
+                "of a free processor. Cure: try again when they are ready"
+            )
+
+    def run(self, work: Callable[[], object]) -> None:
+        """Run ``work``, which uses the kernels, and wait for its end if they were compiled before.
+
+        Otherwise it continues in a background thread, and StillCompilingError is raised at once. After its end
+        ``resume`` is called, and a new call of ``run`` only loads the kernels.
+        """
+        self.check()
+        self._start = time.monotonic()
+        compiled: SimpleQueue[str] = SimpleQueue()
+
+        def warm_up() -> None:
+            try:
+                with compilations_reported(compiled.put):
+                    work()
+            finally:
+                compiled.put("")
+
+        self._future = run_in_background(warm_up)
+        kernel = compiled.get()
+        if not kernel:
+            self._future.result()
+            return
+        self._timer = self._node.create_steady_timer(_PERIOD, self._poll)
+        raise StillCompilingError(announcement(kernel))
+
+    def _poll(self) -> None:
+        if self._future is not None and self._future.done():
+            self._node.destroy_timer(self._timer)
+            self._node.get_logger().info(f"dynamics kernels ready after {time.monotonic() - self._start:.1f} s")
+            self._resume()
+
+
+class RobotNode(NodeProgram):
+    """Node that starts as soon as its robot is known, from the parameter or the topic robot_description.
+
+    A subclass implements ``start_when_possible``. ``parameters`` must contain robot_description, dynamics_file and the
+    others of ``robot_dynamics_ros.base.parameters``. ``options`` are keyword arguments of ``rclpy.node.Node``.
+
+    Attributes
+    ----------
+    warm_up
+        ``WarmUp`` that compiles the kernels and calls ``start_when_possible`` when they are ready.
+    """
+
+    def __init__(self, name: str, parameters: Iterable[Parameter[Any]], **options: Any) -> None:
+        """Create the node ``name`` and declare its ``parameters``, which include those of the robot.
+
+        ``options`` are keyword arguments of ``rclpy.node.Node``.
+        """
+        super().__init__(name, parameters, **options)
+        self._latched = ""
+        self._logged: set[str] = set()
+        self.warm_up = WarmUp(self, self.start_when_possible)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.create_subscription(String, "robot_description", self._receive_description, latched)
+
+    def _receive_description(self, message: String) -> None:
+        self._latched = message.data
+        self.start_when_possible()
+
+    def is_new(self, message: str) -> bool:
+        """Return True at the first call with ``message``: after a compilation the robot is loaded again."""
+        new = message not in self._logged
+        self._logged.add(message)
+        return new
+
+    def description(self) -> str:
+        """Return the URDF last received on the topic, else that of the parameter; empty if there is none."""
+        return self._latched or ROBOT_DESCRIPTION.read(self.values)
+
+    def start_when_possible(self) -> None:
+        """Start unless already started; called when a URDF is received and when kernels have been compiled."""
+        raise NotImplementedError
+
+
+class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
+    """Lifecycle node that can configure and activate itself as soon as its robot is known.
+
+    A subclass implements ``configure``, ``activate``, ``deactivate`` and ``cleanup``; a lifecycle transition calls the
+    method of its name. Configuration and activation fail if it raises RobotDynamicsError.
+
+    Attributes
+    ----------
+    obstacle
+        Reason why the last transition failed; empty if it did not.
+    files
+        Content of the URDF and of the dynamics file with which the node is configured.
+    """
+
+    def __init__(self, name: str, parameters: Iterable[Parameter[Any]], autostart: Flag, **options: Any) -> None:
+        """Create the node; ``autostart`` is the parameter that makes it configure and activate itself.
+
+        ``name``, ``parameters`` and ``options`` are those of ``RobotNode``.
+        """
+        RobotNode.__init__(self, name, parameters, **options)
+        # A callback group of their own: other callbacks run while a transition stops the arm.
+        LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
+        self.obstacle = ""
+        self.files = "", ""
+        self._autostart, self._configured = autostart, False
+
+    def configure(self, description: str) -> None:
+        """Prepare the node for the URDF text ``description``; RobotDynamicsError lets the transition fail."""
+        raise NotImplementedError
+
+    def activate(self) -> None:
+        """Start the work of the configured node; RobotDynamicsError lets the transition fail."""
+        raise NotImplementedError
+
+    def deactivate(self) -> None:
+        """Stop the work of the node, which stays configured."""
+        raise NotImplementedError
+
+    def cleanup(self) -> None:
+        """Release what ``configure`` has created."""
+        raise NotImplementedError
+
+    def start_when_possible(self) -> None:
+        """Configure and activate the node if ``autostart`` is set, the robot is known and it is not configured."""
+        if self._configured:
+            return
+        try:
+            autostart, description = self._autostart.read(self.values), self.description()
+        except RobotDynamicsError as error:
+            self.obstacle = str(error)
+            self.get_logger().error(f"not configured: {error}")
+            return
+        if not description:
+            self.obstacle = "waiting for the topic robot_description"
+            self.get_logger().info(self.obstacle)
+        elif autostart and self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``configure`` with the present URDF; on RobotDynamicsError log it and stay unconfigured."""
+        return self._try(self._configure, "not configured")
+
+    def _configure(self) -> None:
+        self.warm_up.check()
+        description = self.description()
+        if not description:
+            raise RobotDynamicsError(
+                "robot_description is empty. Cure: set the parameter, or publish the topic and configure again"
+            )
+        file = DYNAMICS_FILE.read(self.values)
+        self.files = description, read_bytes(file, "dynamics file").decode(errors="replace") if file else ""
+        self.configure(description)
+        self._configured = True
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``activate``; on RobotDynamicsError log it and stay inactive."""
+        result = self._try(self.activate, "not activated")
+        return super().on_activate(state) if result == TransitionCallbackReturn.SUCCESS else result
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``deactivate``; the transition always succeeds."""
+        self.deactivate()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``cleanup``; the transition always succeeds."""
+        self.cleanup()
+        self._configured = False
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``stop`` and ``close``; the transition always succeeds."""
+        self.stop()
+        self.close()
+        return super().on_shutdown(state)
+
+    def _try(self, work: Callable[[], None], failed: str) -> TransitionCallbackReturn:
+        self.obstacle = ""
+        try:
+            work()
+        except RobotDynamicsError as error:
+            self.obstacle = str(error)
+            if isinstance(error, StillCompilingError):
+                self.get_logger().info(f"{failed}: {error}")
+            else:
+                self.get_logger().error(f"{failed}: {error}")
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            self.get_logger().fatal(traceback.format_exc())  # rclpy does not log it
+            raise
+        return TransitionCallbackReturn.SUCCESS

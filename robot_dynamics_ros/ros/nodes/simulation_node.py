@@ -1,0 +1,437 @@
+"""Simulation node: a simulated arm with exact stiction that receives effort_commands and publishes joint_states."""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import WrenchStamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
+from rclpy.timer import Timer
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.status import Status
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.messages.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, JointStateWriter
+from robot_dynamics_ros.ros.nodes.conversions import diagnostics_message
+from robot_dynamics_ros.ros.nodes.conversions import stamp as to_stamp
+from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, check_changes, run
+from robot_dynamics_ros.ros.nodes.robot import RobotNode, StillCompilingError, load_robot
+from robot_dynamics_ros.ros.realtime import collect_garbage, disable_garbage_collection
+from robot_dynamics_ros.simulation import parameters
+from robot_dynamics_ros.simulation.parameters import read_settings
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
+from robot_dynamics_ros.simulation.status import Counts, SimulationMode, SimulationReport
+
+_TIME = struct.Struct("<iI")
+_CATCH_UP = 0.02  # s
+_MIN_TICK, _MAX_TICK = 0.0005, 0.01  # s
+_REPEAT_PERIOD = 0.02  # s
+_ANSWER_TIMEOUT = 0.5  # s, after which a missing command is reported
+_MAX_BUSY_TIME = 0.005  # s, after which other callbacks are run
+_RUNNING = "it is read when the simulation starts, which is running. Cure: restart the node with another value"
+
+
+class Pace:
+    """Pace of simulated time: ``factor`` times the rate of a steady clock, if the machine is fast enough.
+
+    ``now`` is the time of the steady clock (s). A late simulation catches up on at most 20 ms or one period and skips
+    the rest. A simulation that is slower than requested therefore falls behind and never blocks other callbacks.
+
+    Attributes
+    ----------
+    tick
+        Timer period (s); a simulation period is a whole number of ticks, or shorter than one tick.
+    """
+
+    def __init__(self, period: float, factor: float, now: float) -> None:
+        """Begin the first ``period`` (s of simulated time) at ``now``; with a ``factor`` of 0 it is always due."""
+        interval = period / factor if factor > 0.0 else 0.0
+        ticks = max(1, math.ceil(interval / _MAX_TICK))
+        # Timers have whole nanoseconds. If periods drifted against ticks, two would sometimes fall into one tick.
+        tick = math.ceil(interval / ticks * 1e9 - 0.5) * 1e-9
+        self._interval = ticks * tick
+        self.tick = max(tick, _MIN_TICK)
+        self._next = now + self._interval
+
+    def due(self, now: float) -> bool:
+        """Return True if the period has ended at ``now``, to the nearest tick, or if ``factor`` is 0."""
+        return self._interval == 0.0 or now + 0.5 * self.tick >= self._next
+
+    def advance(self, now: float) -> float:
+        """Begin the next period and return the steady time (s) that is skipped at ``now``; 0 if none."""
+        skipped = 0.0
+        if self._interval > 0.0:
+            late = now - self._next - max(_CATCH_UP, self._interval)
+            # Skipping whole periods keeps the next ones synchronous with the ticks.
+            skipped = max(0, math.ceil(late / self._interval)) * self._interval
+        self._next += skipped + self._interval
+        return skipped
+
+
+class Lockstep:
+    """Lockstep with the controller: reads the command that has the stamp of the last published state.
+
+    ``joint_names`` are those of the n joints of the arm.
+
+    Attributes
+    ----------
+    waiting
+        True if no command for this state has been applied yet; the caller that applies one sets it to False.
+    topic
+        Topic of the commands, for errors.
+    """
+
+    def __init__(self, joint_names: Sequence[str], topic: str) -> None:
+        self._reader = JointStateReader(joint_names, topic)
+        self._joint_names = tuple(joint_names)
+        self.topic = topic
+        self._stamp = 0
+        self.waiting = True
+
+    def expect(self, stamp: int) -> None:
+        """Expect the command for the state with this stamp (ns)."""
+        self._stamp, self.waiting = stamp, True
+
+    def receive(self, data: bytes) -> Array | None:
+        """Return the effort (n,), Nm or N, of a serialized message of ~/command_states.
+
+        Returns None if the command is not for the expected state, or the second one for it. Raises RobotDynamicsError
+        if the message does not have an effort for each joint.
+        """
+        sample = self._reader.read(data)
+        if sample is None or sample.effort is None:
+            cause = "a message names none of the joints" if sample is None else "a message has no effort"
+            raise RobotDynamicsError(
+                f"{self.topic}: {cause}. Cure: set lockstep_topic to ~/command_states of a controller for "
+                f"{', '.join(self._joint_names)}"
+            )
+        return sample.effort if self.waiting and sample.stamp == self._stamp else None
+
+
+class RunningSimulation:
+    """Connection of a ``SimulatedArm`` to topics, services and a steady clock. Stamps are in nanoseconds.
+
+    While simulated time is paused or slow, the last state is published repeatedly with the same stamp. Controllers thus
+    see that the plant is alive, new subscribers receive the time, and in lockstep a lost message is replaced.
+    """
+
+    def __init__(self, node: NodeProgram, arm: SimulatedArm, settings: SimulationSettings) -> None:
+        """Start to simulate ``arm`` with ``settings``; ``node`` has the other parameters, the topics and the timers."""
+        values = node.values
+        lockstep = Lockstep(arm.joint_names, _answer_topic(node)) if parameters.LOCKSTEP.read(values) else None
+        publish_clock, self._paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
+        self._node = node
+        self._arm = arm
+        self._settings = settings
+        self._lockstep = lockstep
+        self._follows_system_time = not publish_clock and lockstep is None
+        # A long queue: a recorder that is slow for a while still receives every state of a lockstep run.
+        depth = 10 if lockstep is None else 1000
+        self._states = node.create_publisher(JointState, "joint_states", depth)
+        self._clock = node.create_publisher(Clock, "/clock", 1) if publish_clock else None
+        self._writer = JointStateWriter(arm.joint_names)
+        self._counts = Counts()
+        self._report = SimulationReport(arm, settings, self._counts, time.monotonic())
+        self._diagnostics = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._reported_mode = SimulationMode.BRAKED
+        self._period = round(settings.period * 1e9)
+        # Not zero, which ROS treats as an unset time; a constant, so that runs can be repeated with the same stamps.
+        self._stamp = self._period
+        self._repeat_period = _REPEAT_PERIOD if lockstep is not None else max(_REPEAT_PERIOD, settings.period)
+        self._timer: Timer | None = None
+        self._published = self._asked = 0.0
+        self._set_pace()
+        self._publish()
+        node.create_steady_timer(1.0, self._report_regularly)
+        if lockstep is None:
+            node.create_subscription(Float64MultiArray, "effort_commands", self._receive_command, 1)
+        else:
+            node.create_subscription(JointState, lockstep.topic, self._receive_answer, 10, raw=True)
+        node.create_subscription(WrenchStamped, "external_wrench", self._receive_wrench, 10)
+        node.create_service(SetBool, "~/pause", self._pause)
+        node.create_service(Trigger, "~/reset", self._reset)
+        node.create_service(Trigger, "~/step", self._step)
+
+    # Messages
+
+    def _receive_command(self, message: Float64MultiArray) -> None:
+        try:
+            self._arm.command(np.array(message.data, dtype=np.float64))
+        except RobotDynamicsError as error:
+            self._refuse(f"effort_commands: {error}")
+        else:
+            self._counts.commands += 1
+
+    def _receive_wrench(self, message: WrenchStamped) -> None:
+        force, moment = message.wrench.force, message.wrench.torque
+        try:
+            self._arm.push(message.header.frame_id, (force.x, force.y, force.z, moment.x, moment.y, moment.z))
+        except RobotDynamicsError as error:
+            self._refuse(f"external_wrench: {error}")
+
+    def _receive_answer(self, data: bytes) -> None:
+        """Apply the controller's command and advance if it is the one that lockstep expects."""
+        assert self._lockstep is not None
+        try:
+            effort = self._lockstep.receive(data)
+            if effort is None:
+                self._counts.strays += 1
+                return
+            self._arm.command(effort)
+        except RobotDynamicsError as error:
+            self._refuse(f"command refused: {error}")
+            return
+        self._lockstep.waiting = False
+        self._counts.commands += 1
+        self._advance_if_due(time.monotonic())
+
+    def _refuse(self, error: str) -> None:
+        self._counts.refused += 1
+        self._node.log.error(error, throttle_duration_sec=1.0)
+
+    # Services
+
+    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        before, self._paused = self._paused, request.data
+        if before and not self._paused:
+            self._set_pace()
+        self._report_change()
+        change = f"{'already ' if before == self._paused else ''}{'paused' if self._paused else 'running'}"
+        response.success, response.message = True, f"{change}, t = {self._seconds}"
+        return response
+
+    def _step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Advance by one period while paused."""
+        error = ""
+        if not self._arm.failure:
+            if not self._paused:
+                error = "the simulation is not paused. Cure: call ~/pause with data: true first"
+            elif self._awaits_answer:
+                error = f"the controller has not responded yet: {self._missing()}"
+            else:
+                self._advance()
+                self._report_change()
+        if self._arm.failure:
+            error = self._reason(SimulationMode.FAILED)
+        response.success, response.message = not error, error or f"t = {self._seconds}"
+        return response
+
+    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Return to the initial state, and to the initial time if /clock is published."""
+        self._arm.reset()
+        self._stamp = self._period if self._clock is not None else self._stamp + self._period
+        self._set_pace()
+        self._publish()
+        self._report_change()
+        response.success, response.message = True, f"reset to the initial state, brakes on; t = {self._seconds}"
+        return response
+
+    def tune(self, settings: SimulationSettings) -> None:
+        """Apply model, sensors, real_time_factor and command timeout of ``settings``; other fields are ignored.
+
+        Raises RobotDynamicsError, without a change, for a model with other joints, links or placements.
+        """
+        self._arm.tune(settings)
+        before, self._settings = self._settings, settings
+        if before.real_time_factor != settings.real_time_factor:
+            self._set_pace()
+
+    # Time
+
+    @property
+    def _seconds(self) -> str:
+        return f"{self._stamp / 1e9:.6f} s"
+
+    def _set_pace(self) -> None:
+        """Begin a period now, with a timer that is synchronous with the periods."""
+        factor = self._settings.real_time_factor
+        if self._follows_system_time:
+            self._stamp = max(self._stamp, time.time_ns())
+        self._pace = Pace(self._settings.period, factor, time.monotonic())
+        self._report.begin(factor, time.monotonic())
+        if self._timer is not None:
+            self._node.destroy_timer(self._timer)
+        # rclpy truncates fractions of a nanosecond.
+        self._timer = self._node.create_steady_timer(self._pace.tick + 0.5e-9, self._tick)
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self._advance_if_due(now)
+        if now - self._published >= self._repeat_period:
+            self._published = now
+            self._publish_again()
+            self._counts.repeated += self._awaits_answer
+        self._report_change()
+
+    def _advance_if_due(self, now: float) -> None:
+        """Advance by the periods that are due, for at most ``_MAX_BUSY_TIME``."""
+        end = now + _MAX_BUSY_TIME
+        while now < end and self._pace.due(now) and not (self._awaits_answer or self._paused or self._arm.failure):
+            self._advance()
+            skipped = self._pace.advance(now)
+            self._counts.skipped += skipped
+            if self._follows_system_time:
+                self._stamp += round(skipped * 1e9)
+            now = time.monotonic()
+
+    @property
+    def _awaits_answer(self) -> bool:
+        return self._lockstep is not None and self._lockstep.waiting
+
+    def _advance(self) -> None:
+        self._arm.advance()
+        if self._arm.failure:
+            return
+        self._counts.periods += 1
+        self._stamp += self._period
+        self._publish()
+
+    def _publish(self) -> None:
+        if self._lockstep is not None:
+            self._lockstep.expect(self._stamp)
+        arm = self._arm
+        self._state = self._writer.write(self._stamp, arm.position, arm.velocity, arm.effort)
+        self._time = LITTLE_ENDIAN + _TIME.pack(*divmod(self._stamp, 1_000_000_000))
+        self._publish_again()
+        self._published = self._asked = time.monotonic()
+
+    def _publish_again(self) -> None:
+        self._states.publish(self._state)
+        if self._clock is not None:
+            self._clock.publish(self._time)
+
+    # Mode
+
+    def _report_regularly(self) -> None:
+        mode = self._mode
+        self._publish_status(self._report.regular(mode, self._reason(mode), self._stamp, time.monotonic()))
+        collect_garbage()
+
+    def _publish_status(self, status: Status) -> None:
+        stamp = to_stamp(self._stamp) if self._clock is not None else self._node.get_clock().now().to_msg()
+        name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
+        self._diagnostics.publish(diagnostics_message(stamp, name, self._settings.model.name, status))
+
+    def _report_change(self) -> None:
+        """Log and publish the mode if it has changed."""
+        mode = self._mode
+        if mode is self._reported_mode:
+            return
+        self._reported_mode = mode
+        reason = self._reason(mode)
+        text = f"{mode.value}: {reason}" if reason else mode.value
+        if mode is SimulationMode.FAILED:
+            self._node.log.error(text)
+        elif mode in (SimulationMode.WAITING, SimulationMode.TIMED_OUT):
+            self._node.log.warning(text)
+        else:
+            self._node.log.info(text)
+        self._publish_status(self._report.status(mode, reason, self._stamp))
+
+    @property
+    def _mode(self) -> SimulationMode:
+        if self._arm.failure:
+            return SimulationMode.FAILED
+        if self._paused:
+            return SimulationMode.PAUSED
+        if self._awaits_answer and time.monotonic() - self._asked > _ANSWER_TIMEOUT:
+            return SimulationMode.WAITING
+        if self._arm.timed_out:
+            return SimulationMode.TIMED_OUT
+        return SimulationMode.BRAKED if self._arm.braked else SimulationMode.RUNNING
+
+    def _reason(self, mode: SimulationMode) -> str:
+        """Return the reason for a mode, or a detail; empty if there is none."""
+        if mode is SimulationMode.FAILED:
+            return f"{self._arm.failure}; then call ~/reset"
+        if mode is SimulationMode.TIMED_OUT:
+            return "brakes on" if self._settings.on_command_timeout == "hold" else "no effort"
+        return self._missing() if mode is SimulationMode.WAITING else ""
+
+    def _missing(self) -> str:
+        """Return the probable reason why the controller does not respond, from the ROS graph."""
+        assert self._lockstep is not None
+        topic = self._lockstep.topic
+        if self._states.get_subscription_count() == 0:
+            return "joint_states has no subscriber. Cure: start the controller with update_rate 0"
+        if self._node.count_publishers(topic) == 0:
+            return f"{topic} has no publisher. Cure: set lockstep_topic to ~/command_states of the controller"
+        return f"no command for t = {self._seconds}. Cure: check that the controller is active, with update_rate 0"
+
+
+def _answer_topic(node: NodeProgram) -> str:
+    topic = parameters.LOCKSTEP_TOPIC.read(node.values)
+    try:
+        return str(node.resolve_topic_name(topic))
+    except RuntimeError as error:
+        raise RobotDynamicsError(
+            f'parameter lockstep_topic: "{topic}" is not a topic name. Cure: give ~/command_states of the controller'
+        ) from error
+
+
+class SimulationNode(RobotNode):
+    """Node that simulates an arm and publishes its state ``publish_rate`` times per simulated second.
+
+    It starts a RunningSimulation as soon as the robot is known.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
+        super().__init__("simulation_node", parameters.ALL, **options)
+        self._model: RobotModel | None = None
+        self._running: RunningSimulation | None = None
+        self.add_on_set_parameters_callback(self._check_parameters)
+        if self.get_parameter("robot_description").value == "":
+            self.get_logger().info("waiting for the topic robot_description")
+        else:
+            self.start_when_possible()
+
+    def start_when_possible(self) -> None:
+        """Start the simulation if the robot is known; after an error wait for another robot_description."""
+        if self._model is not None:
+            return
+        try:
+            self.warm_up.check()
+            model = load_robot(self, self.description(), closes_loops=True)
+            settings = read_settings(self.values, model)
+            self.warm_up.run(lambda: SimulatedArm(settings).warm_up())
+            self._running = RunningSimulation(self, SimulatedArm(settings), settings)
+            disable_garbage_collection()
+        except StillCompilingError as error:
+            self.get_logger().info(f"not started yet: {error}")
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"not started: {error}")
+        else:
+            self._model = model
+            self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
+
+    def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
+        """Check the changes and apply them to the simulation; if one is invalid, none is applied."""
+        try:
+            too_late = "" if self._running is None else _RUNNING
+            values = check_changes(parameters.ALL, self.values, changes, too_late)
+            if self._running is not None and self._model is not None:
+                self._running.tune(read_settings(values, self._model))
+        except RobotDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+
+main = partial(run, SimulationNode, parameters.ALL)
+
+if __name__ == "__main__":
+    main()

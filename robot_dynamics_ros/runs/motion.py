@@ -1,0 +1,157 @@
+"""Default motion of a robot, and motions scaled to its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.trajectory import parameters as trajectory
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, joint_columns
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY
+
+_REACH, _PRISMATIC_REACH = 0.3, 0.05  # rad, m: largest amplitude of the sine
+_RANGE_SHARE = 0.2  # of the position range, for the amplitude
+_MARGIN = 0.5  # of the amplitude, between the start and a position limit
+_FREQUENCIES = 0.25, 0.45  # Hz, of the first and the last joint
+_HOLDING_SHARE = 0.7  # of the effort limit, to hold the start
+_STEP, _STEPS = 0.02, 200  # rad or m
+# of the limits of velocity, acceleration and jerk, and of the effort beyond gravity; the rest is for tracking errors
+_LIMIT_SHARE = 0.8
+_SHRINK, _SMALLEST = 0.9, 1e-3
+_SLOW = 1e-6  # rad/s or m/s
+
+
+class Ranges(NamedTuple):
+    """Ranges (K,) of the rows of ``model.limit_rows``: position limits without offsets, and amplitude of a sine."""
+
+    lower: Array
+    upper: Array
+    reach: Array
+
+
+def _ranges(model: RobotModel) -> Ranges:
+    rows = model.limit_rows
+    lower, upper = rows.limits[[SOFT_LOWER, SOFT_UPPER]] - rows.positions(np.zeros(model.n))
+    prismatic = [name in model.prismatic_joints for name in rows.names]
+    most = np.where(prismatic, _PRISMATIC_REACH, _REACH)
+    return Ranges(lower, upper, np.clip(_RANGE_SHARE * (upper - lower), 0.0, most))
+
+
+def default_start(model: RobotModel) -> Array:
+    """Return initial positions (n,), rad or m: near 0, at a distance from the position limits.
+
+    If gravity there takes more than 70 % of a joint's effort limit, that joint is moved to where it takes less.
+    """
+    rows, (lower, upper, reach) = model.limit_rows, _ranges(model)
+    lower, upper = lower + _MARGIN * reach, upper - _MARGIN * reach
+
+    def load(q: Array) -> float:
+        """Return the largest share of an effort limit that gravity takes."""
+        return float((np.abs(model.gravity_torque(q)) / model.effort_limits).max())
+
+    candidates = []
+    for direction in (-1.0, 1.0):  # down, as a hanging arm; up, as an upright one
+        start = rows.nearest(np.zeros(model.n), lower, upper)
+        for _ in range(_STEPS):
+            gravity = model.gravity_torque(start)
+            weak = np.abs(gravity) > _HOLDING_SHARE * model.effort_limits
+            if not weak.any():
+                return start
+            start = rows.nearest(start + direction * _STEP * weak * np.sign(gravity), lower, upper)
+        candidates.append(start)
+    return min(candidates, key=load)
+
+
+def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
+    """Return parameters of trajectory_node by name: a sine's center, amplitude (rad or m) and frequency (Hz).
+
+    Each value is a list of n, by joint. From ``start`` (n,), rad or m, each joint moves away from its nearer position
+    limit. Raises RobotDynamicsError if no joint has room to move, and for closed loops.
+    """
+    n, factors, (lower, upper, reach) = model.n, model.limit_rows.factors, _ranges(model)
+    down, up = start - lower[:n], upper[:n] - start
+    reach = np.clip(reach[:n], 0.0, 0.5 * np.maximum(np.maximum(up, down), 0.0))
+    way = np.where(up >= down, 1.0, -1.0)
+    for row, low, high in zip(factors, lower[n:] - factors @ start, upper[n:] - factors @ start, strict=True):
+        parts = 2.0 * row * way * reach  # each joint moves over its range with a frequency of its own
+        for room, travel in ((high, parts[parts > 0.0].sum()), (-low, -parts[parts < 0.0].sum())):
+            if travel > room:
+                reach[row != 0.0] *= max(room, 0.0) / travel
+    if model.loops or not reach.any():
+        cause = "closed loops have no default motion" if model.loops else "the position limits leave no room to move"
+        raise RobotDynamicsError(
+            f"{model.name}: {cause}. Cure: --trajectory with a JointTrajectory, or correct the limits in the URDF"
+        )
+    return {
+        trajectory.CENTER.name: (start + way * reach).tolist(),
+        trajectory.AMPLITUDE.name: reach.tolist(),
+        trajectory.FREQUENCY.name: np.linspace(*_FREQUENCIES, model.n).tolist(),
+    }
+
+
+def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) -> tuple[TrajectoryPoints, Array]:
+    """Return the points, moved towards the first one until all limits hold, and the factors (k,).
+
+    The limits are those of velocity, acceleration, jerk and effort. ``points`` of k joints have velocities and
+    accelerations and begin at rest. A factor, 0 to 1, scales a joint's motion from the first point. ``start`` (n,), rad
+    or m, are the positions of all joints. The effort is that of inverse dynamics, friction included. A joint whose
+    friction its effort limit cannot overcome has factor 0.
+
+    Raises RobotDynamicsError, with the joint, if an effort limit is below the gravity torque at the start, and if the
+    limits leave no room for a motion.
+    """
+    assert points.velocities is not None and points.accelerations is not None
+    columns = joint_columns(points.joint_names, model.joint_names, allow_partial=True)
+    change, qd, qdd = (np.zeros((len(points.times), model.n)) for _ in range(3))
+    change[:, columns] = points.positions - points.positions[0]
+    qd[:, columns], qdd[:, columns] = points.velocities, points.accelerations
+    limits, held = model.effort_limits, np.abs(model.gravity_torque(start))
+    if (held > limits).any():
+        j = int(np.argmax(held > limits))
+        raise RobotDynamicsError(
+            f'joint "{model.joint_names[j]}": gravity at the start is {held[j]:.4g}, its effort limit {limits[j]:g}. '
+            "Cure: give other initial_positions (--config), or correct the limit or the masses in the URDF"
+        )
+    allowed = held + _LIMIT_SHARE * (limits - held)
+    speed = np.abs(qd).max(axis=0)
+    factor = np.minimum(1.0, _LIMIT_SHARE * model.velocity_limits / np.maximum(speed, 1e-9))
+    jerk = np.diff(qdd, axis=0) / np.diff(points.times)[:, None]
+    slowest = np.minimum(model.acceleration_limits, model.deceleration_limits)
+    for limit, rate in ((slowest, qdd), (model.jerk_limits, jerk)):
+        factor = np.minimum(factor, _LIMIT_SHARE * limit / np.abs(rate).max(axis=0, initial=1e-9))
+    friction = [np.abs(model.friction_torque(start, np.full(model.n, v))) for v in (_SLOW, -_SLOW)]
+    factor[held + np.maximum(*friction) > allowed] = 0.0
+    rows = model.limit_rows
+    for _ in rows.factors:  # coordinates of a row have one factor, which then scales the motion of the row, too
+        for row, most in zip(rows.factors, rows.limits[VELOCITY, model.n :], strict=True):
+            largest = _LIMIT_SHARE * most / max(np.abs(qd @ row).max(), 1e-9)
+            factor[row != 0.0] = min(factor[row != 0.0].min(), largest)
+
+    def fits() -> bool:
+        return all(
+            (np.abs(model.inverse_dynamics(start + q, v, a) + model.friction_torque(start + q, v)) <= allowed).all()
+            for q, v, a in zip(factor * change, factor * qd, factor * qdd, strict=True)
+        )
+
+    while not fits():
+        factor *= _SHRINK
+        if factor.max() < _SMALLEST:
+            raise RobotDynamicsError(
+                f"{model.name}: the effort limits leave no room for a motion. Cure: give other initial_positions "
+                "(--config), a longer --duration, or correct the limits in the URDF"
+            )
+    k = factor[columns]
+    if (k == 1.0).all():
+        return points, k
+    first = points.positions[0]
+    return replace(
+        points,
+        positions=first + k * (points.positions - first),
+        velocities=k * points.velocities,
+        accelerations=k * points.accelerations,
+    ), k

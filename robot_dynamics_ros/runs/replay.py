@@ -1,0 +1,225 @@
+"""Replay of a recording through the controller."""
+
+from __future__ import annotations
+
+import logging
+import math
+from array import array
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.control.interface import UnusableSample
+from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.safety import Cause
+from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.warm_up import warm_up_controller
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.bags.diagnostics import read_statuses
+from robot_dynamics_ros.recordings.bags.reader import BagReader, find_topic, require_topic
+from robot_dynamics_ros.recordings.bags.storage import (
+    BOOL,
+    DIAGNOSTIC_ARRAY,
+    JOINT_STATE,
+    LATCHED,
+    TEXT,
+    BagWriter,
+    text_message,
+)
+from robot_dynamics_ros.recordings.messages.inputs import INPUTS, TARGETS, InputReader
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, renaming, stamp_of
+from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS, NodeTimers, Replay, SessionRecorder, time_of
+
+_LATE = (Cause.STATE_STALE, Cause.CLOCK_JUMPED_AHEAD)  # faults by times of arrival
+
+_logger = logging.getLogger(__name__)
+
+
+def command_topic(reader: BagReader, given: str | None = None) -> str:
+    """Return the name of the topic of commands, with a slash in front.
+
+    It is ``given`` if not None, else the topic named command_states in the bag of ``reader``, else
+    /computed_torque_node/command_states. Raises BagError if several topics of the bag are named command_states, or the
+    only one is not a JointState.
+    """
+    if given is not None:
+        return given if given.startswith("/") else f"/{given}"
+    return find_topic(reader, "command_states", JOINT_STATE) or COMMANDS
+
+
+def replay(
+    bag: str | Path,
+    output: str | Path,
+    model: RobotModel,
+    settings: ControllerSettings,
+    *,
+    topics: Mapping[str, str] | None = None,
+    rename: Mapping[str, str] | None = None,
+    activation_check: bool = True,
+    configuration: Configuration | None = None,
+) -> Replay:
+    """Run the node's controller on a recording, and write its commands to a new MCAP bag.
+
+    Time is that of the recording: stamps of joint_states, and for timeouts their times of arrival, without the delays
+    that only the recorder had (``arrival_times``). Commands and changes of mode (/diagnostics) have the time of arrival
+    of the message that caused them, so that the same input gives the same bytes. The commands equal those of the live
+    node bit for bit if ``update_rate`` is 0, the recording begins before the controller starts, and trajectories arrive
+    before their stamps. If the recording contains the live node's commands, only the states from the first to the last
+    that they answer are replayed, because recorders start and stop topics at different times; the controller then
+    starts by holding the position that the first command holds.
+
+    Parameters
+    ----------
+    bag, output
+        The recording, a bag's folder or file (MCAP or sqlite3), and the folder of the new bag, which must not exist.
+    model, settings
+        Robot model and settings of the controller.
+    topics
+        Topics of the bag by name: joint_states, command_states, joint_trajectory, emergency_stop, payload,
+        speed_scaling_factor, target_pose, target_twist, target_acceleration. Default: the only topic of that name.
+    rename
+        Joint names, or their prefixes, in the bag to those of the model. Default: equal names.
+    activation_check
+        True to compare the first measured efforts with the model, as the node does.
+    configuration
+        Source of model and settings, written to the topic ~/configuration, and of the names of further emergency stops;
+        None: not written.
+
+    Raises
+    ------
+    BagError
+        If the bag cannot be read, nothing is commanded, or the output cannot be written.
+    RobotDynamicsError
+        If the activation check fails. Messages written before an error remain; if no command was computed, no bag.
+    """
+    given = dict(topics or {})
+    unknown = sorted(set(given) - {*INPUTS, "command_states"})
+    if unknown:
+        raise BagError(f"{bag}: unknown input {', '.join(unknown)}. Cure: use {', '.join(INPUTS)} or command_states")
+    warm_up_controller(model, settings)
+    # A recording may begin in the middle of a motion.
+    settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
+    with ExitStack() as stack:
+        reader = stack.enter_context(BagReader(bag))
+        stops = () if configuration is None else configuration.emergency_stop_topics
+        follows_targets = LAWS[settings.law].task_space
+        sources = {
+            name: find_topic(reader, name, kind, given.get(name), stops)
+            for name, kind in INPUTS.items()
+            if name not in TARGETS or follows_targets  # else unrelated topics may have these names
+        }
+        joint_states = sources["joint_states"]
+        if joint_states is None:
+            raise BagError(f"{bag}: no topic joint_states. Cure: give its name, as joint_states=/arm/joint_states")
+        names = {topic: name for name, topic in sources.items() if topic is not None}
+        for topic in set(stops).intersection(reader.topics):
+            require_topic(reader, topic, BOOL)
+            names[topic] = topic
+        commands = command_topic(reader, given.get("command_states"))
+        written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY}
+        configuration_topic = f"{commands.rpartition('/')[0]}/{CONFIGURATION_TOPIC}"
+        if configuration is not None:
+            written[configuration_topic] = TEXT
+        arrivals, answered = _read_times(reader, joint_states, commands)
+        played = range(answered[0], answered[-1] + 1) if answered else range(len(arrivals))
+        session = ControllerSession(model, settings, configuration is not None and configuration.simulated_time)
+        writer = BagWriter(output, written, {configuration_topic: [LATCHED]})
+        recorder = stack.enter_context(SessionRecorder(writer, commands, session))
+        renamed = renaming(rename or {})
+        inputs = InputReader(session, joint_states, renamed)
+        timers = NodeTimers(session, settings)
+        command_reader = JointStateReader(model.joint_names, commands, renamed)
+        session.activate(activation_check, _held_position(reader, commands, command_reader) if answered else None)
+        states, index = 0, 0
+        for message in progress(reader.messages(names), "replay", reader.count(names)):
+            at = arrivals[index] if index < len(arrivals) else message.received
+            if message.topic != joint_states:
+                at = min(at, message.received or at)
+            for then, result in timers.until(at):
+                recorder.write(then, result)
+            if message.topic == joint_states:
+                if index == played.stop:
+                    break
+                index += 1
+                if index <= played.start:
+                    continue
+                if states == 0 and configuration is not None:
+                    writer.write(configuration_topic, at, text_message(configuration.text()))
+                states += 1
+            recorder.write(at, inputs.receive(names[message.topic], message.data, time_of(at)))
+        if not recorder.count:
+            assert session.controller is not None
+            reason = session.controller.estimator.trouble.partition(". Cure: ")[0]
+            raise BagError(f"{bag}: no command was computed: {reason}. Cure: give --rename, --topic or another --robot")
+        return recorder.outcome(states)
+
+
+def _read_times(reader: BagReader, joint_states: str, commands: str) -> tuple[list[int], list[int]]:
+    """Return the ``arrival_times`` of all joint states, and the indices of those that a recorded command answers."""
+    stamps = {joint_states: array("q"), commands: array("q")}
+    received, reported = array("q"), array("q")
+    diagnostics = [topic for topic, kind in reader.topics.items() if kind == DIAGNOSTIC_ARRAY]
+    for message in reader.messages([*stamps, *diagnostics]):
+        if message.topic in stamps:
+            stamps[message.topic].append(stamp_of(message.data) or 0)
+            if message.topic == joint_states:
+                received.append(message.received)
+        elif any(status.before and status.cause in _LATE for status in read_statuses(message) or ()):
+            reported.append(message.received)
+    states = np.array(stamps[joint_states])
+    answered = np.flatnonzero(np.isin(states, stamps[commands]))
+    chosen = answered if len(answered) else np.arange(len(states))
+    return arrival_times(np.array(received), states, chosen, np.array(reported)).tolist(), answered.tolist()
+
+
+def arrival_times(received: IntArray, stamps: IntArray, answered: IntArray, reported: IntArray) -> IntArray:
+    """Return the times of arrival (m,) of m states at the controller; all times are in ns.
+
+    The recorder received them at ``received`` (m,), possibly later than the controller did: an answered state counts as
+    received when its stamp plus the least delay so far, of arrival by stamp, has come, others not later than the next
+    answered one. Delays that the controller itself has reported are kept. States received at 0, before the first
+    /clock, count as received with the first one after.
+
+    Parameters
+    ----------
+    received, stamps
+        Times of arrival at the recorder, in order, and header.stamp (m,).
+    answered
+        Indices (k,) of the states that a command answers, or of all.
+    reported
+        Times of arrival (j,) at the recorder of reports of the controller that states were late.
+    """
+    if not len(received):
+        return received
+    received = np.maximum(received, received[np.argmax(received > 0)])
+    arrivals = received.copy()
+    # A clock that jumps back or stands still starts anew, as do the states around a report.
+    jumps = np.flatnonzero(np.diff(stamps[answered]) <= 0) + 1
+    late = np.searchsorted(received[answered], reported)
+    starts = np.unique(np.concatenate([jumps, *(np.maximum(late - k, 0) for k in range(3))]))
+    for part in np.split(answered, starts):
+        arrivals[part] = stamps[part] + np.minimum.accumulate(received[part] - stamps[part])
+    return np.minimum.accumulate(arrivals[::-1])[::-1]
+
+
+def _held_position(reader: BagReader, commands: str, command_reader: JointStateReader) -> Array | None:
+    """Return the position (n,) that the first recorded command holds; None if it moves or cannot be read."""
+    first = next(reader.messages([commands]))
+    command = command_reader.sample(first.data)
+    if isinstance(command, UnusableSample):
+        return None
+    if command.qd is not None and not command.qd.any():
+        return command.q
+    _logger.warning(
+        "the recording begins during a motion, so that the commands before the next trajectory differ. "
+        "Cure: start the recorder before the motion"
+    )
+    return None

@@ -1,0 +1,82 @@
+"""Terms that several formulations share: rotors, and the transformation to the independent coordinates.
+
+``robot`` is a model or its link tree (``LinkTree.of`` the model). n is the number of independent coordinates, ``links``
+that of moving links, each with one joint. G (links, n), ``LinkTree.couplings``, maps rates of coordinates to rates of
+joints. q and qd have shape (n,), in rad or m. Vectors of a wrong shape raise RobotDynamicsError.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+
+
+def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTree, list[Array]]:
+    """Return the link tree of a robot, and ``vectors``, given by name, as arrays (n,) in the same order.
+
+    Arrays of Python objects, such as symbols, are not converted to floats. Raises RobotDynamicsError, with the vector's
+    name, for any other shape.
+    """
+    tree = robot if isinstance(robot, LinkTree) else LinkTree.of(robot)
+    n, arrays = tree.couplings.shape[1], []
+    for name, values in vectors.items():
+        array = np.asarray(values)
+        if array.shape != (n,):
+            raise RobotDynamicsError(f"{name} has shape {array.shape}, expected ({n},). Cure: pass {n} numbers")
+        arrays.append(array if array.dtype == object else array.astype(np.float64))
+    return tree, arrays
+
+
+def to_coordinates(tree: LinkTree, term: Array) -> Array:
+    """Transform a joint-space term, each axis of length ``links``, to the coordinates, each axis of length n.
+
+    ``term`` has any number of axes. By virtual work, the result is G^T tau for a vector, G^T M G for a matrix, or G on
+    each tensor axis.
+    """
+    for _ in range(term.ndim):
+        term = np.moveaxis(term, 0, -1) @ tree.couplings
+    return term
+
+
+def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Array]:
+    """Return the rotors' part of the mass matrix and its derivatives at q (n,).
+
+    Tsai (9.157): a rotor with axial inertia I that spins at N qd about the axis e of a carrier with angular velocity w
+    adds I (N qd)^2 / 2 + I (w . e) N qd to the kinetic energy.
+
+    Returns
+    -------
+    M, dM
+        (n, n) and (n, n, n), kg m^2 for revolute coordinates. dM[i, j, k] is the derivative of M[i, j] by q[k].
+    """
+    tree, (q,) = checked(robot, q=q)
+    n = len(q)
+    M, dM = np.zeros((n, n)), np.zeros((n, n, n))
+    rotations, _ = tree.base_placements(q)
+    z, G = rotations[:, :, 2], tree.couplings
+    for rotor, N in zip(tree.rotors, tree.rotor_couplings, strict=True):
+        w, dw = np.zeros(len(tree.links)), np.zeros((len(tree.links), len(tree.links)))
+        if rotor.carrier != BASE:
+            e = rotations[rotor.carrier] @ rotor.axis
+            revolute = [i for i in tree.path(rotor.carrier) if not tree.links[i].prismatic]
+            for place, i in enumerate(revolute):
+                w[i] = e @ z[i]  # w . e = sum_i w_i qd_i
+                for k in revolute[place + 1 :]:
+                    dw[i, k] = e @ np.cross(z[i], z[k])  # joint k rotates e, but not z_i
+        w, dw = w @ G, G.T @ dw @ G
+        M += rotor.inertia * (np.outer(N, N) + np.outer(w, N) + np.outer(N, w))
+        dM += rotor.inertia * (np.einsum("ik,j->ijk", dw, N) + np.einsum("i,jk->ijk", N, dw))
+    return M, dM
+
+
+def velocity_coupling_of(dM: Array, qd: Array) -> Array:
+    """Return the Coriolis and centrifugal torque V (n,), Nm or N, Tsai (9.101), at the velocity qd (n,).
+
+    dM (n, n, n) has the derivatives of the mass matrix: dM[i, j, k] is that of M_ij by q_k.
+    """
+    return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))

@@ -1,0 +1,247 @@
+"""Mass properties of rigid bodies: Tsai (9.1)-(9.13), (9.29) and Craig (6.16)-(6.28).
+
+Bodies are solid and homogeneous. Lengths are in m, masses in kg, inertia matrices (3, 3) in kg m^2 with Tsai's sign
+(9.7): off-diagonal elements are negative products of inertia. Functions raise RobotDynamicsError for a wrong shape, and
+for a mass or length that is negative or not finite.
+
+With Tsai's I_xy = -integral xy dm, the parallel-axis theorem subtracts m xc yc. Tsai (9.9) has a plus in print; Craig
+(6.25), whose products have no sign, has a minus; Craig (6.26) is right.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, steiner
+from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument, numbers, placement
+
+
+def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
+    """Return the centre of mass (3,), m, of k parts with masses (k,) and centres of mass (k, 3), Tsai (9.1).
+
+    Raises RobotDynamicsError also if the total mass is 0.
+    """
+    m, c = np.asarray(masses, dtype=np.float64), np.asarray(centers, dtype=np.float64)
+    if m.ndim != 1 or c.shape != (len(m), 3) or not m.sum() > 0.0:
+        raise RobotDynamicsError(
+            f"masses have shape {m.shape}, sum {m.sum():g}, centers shape {c.shape}. "
+            "Cure: pass k masses with a positive sum, and k points (k, 3)"
+        )
+    return np.asarray(m @ c / m.sum())
+
+
+def box_inertia(mass: float, size: ArrayLike) -> Array:
+    """Return the inertia (3, 3) about its centre of a box with edges ``size`` (3,), m, along x, y, z: Tsai (9.12)."""
+    sides = _shaped("size", size, (3,), "pass the edges along x, y, z in m")
+    a, b, c = (_not_negative("size", side) for side in sides.tolist())
+    return np.asarray(_mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b]))
+
+
+def rod_inertia(mass: float, length: float) -> Array:
+    """Return the inertia (3, 3) about its centre of a slender rod along z, Tsai (9.13)."""
+    return np.asarray(_mass(mass) * _not_negative("length", length) ** 2 / 12.0 * np.diag([1.0, 1.0, 0.0]))
+
+
+def cylinder_inertia(mass: float, radius: float, length: float) -> Array:
+    """Return the inertia (3, 3) about its centre of a cylinder along z, from Tsai (9.8)."""
+    r, h = _not_negative("radius", radius), _not_negative("length", length)
+    across = (3.0 * r * r + h * h) / 12.0
+    return np.asarray(_mass(mass) * np.diag([across, across, r * r / 2.0]))
+
+
+def sphere_inertia(mass: float, radius: float) -> Array:
+    """Return the inertia (3, 3) about its centre of a sphere, from Tsai (9.8)."""
+    return np.asarray(0.4 * _mass(mass) * _not_negative("radius", radius) ** 2 * np.eye(3))
+
+
+def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
+    """Return the inertia (3, 3) of a body about a point O, in parallel axes: Craig (6.26), Tsai (9.9) corrected.
+
+    Parameters
+    ----------
+    mass
+        Mass, kg.
+    inertia
+        Inertia (3, 3) about the centre of mass, kg m^2.
+    com
+        Vector (3,) from O to the centre of mass, m; its sign does not matter.
+    """
+    return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), _shaped("com", com, (3,), "pass x y z")))
+
+
+def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
+    """Return the inertia (3, 3) in the axes of frame A about the same point: R I R^T, Tsai (9.29).
+
+    Parameters
+    ----------
+    inertia
+        Inertia I (3, 3) in the axes of frame C.
+    rotation
+        R (3, 3): its columns are the axes of C in A.
+
+    Raises
+    ------
+    RobotDynamicsError
+        If ``rotation`` is not orthogonal.
+    """
+    r = _matrix("rotation", rotation)
+    if not np.allclose(r @ r.T, np.eye(3), rtol=0.0, atol=1e-9):
+        raise RobotDynamicsError("rotation is not orthogonal. Cure: pass the unit axes of one frame in the other")
+    return np.asarray(r @ _matrix("inertia", inertia) @ r.T)
+
+
+def moment_of_inertia(inertia: ArrayLike, direction: ArrayLike) -> float:
+    """Return the moment of inertia u^T I u (kg m^2) about an axis u through the reference point, Tsai (9.5)-(9.6).
+
+    The point is that of ``inertia`` I (3, 3). ``direction`` (3,) is along the axis, in the axes of I and of any length.
+    Raises RobotDynamicsError if it is zero.
+    """
+    u = _shaped("direction", direction, (3,), "pass x y z")
+    length = float(np.linalg.norm(u))
+    if not length > 0.0:
+        raise RobotDynamicsError("direction is zero. Cure: pass a vector along the axis")
+    return float(u @ _matrix("inertia", inertia) @ u) / length**2
+
+
+def principal_axes(inertia: ArrayLike) -> tuple[Array, Array]:
+    """Return the principal moments (3,) in ascending order and the axes (3, 3) as columns: Tsai (9.10)-(9.11).
+
+    Moments are in kg m^2. The axes, in those of ``inertia`` (3, 3), form a rotation R, with inertia = R diag(moments)
+    R^T. ``inertia`` is symmetric; only its lower triangle is read.
+    """
+    moments, axes = np.linalg.eigh(_matrix("inertia", inertia))
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 2] *= -1.0  # right-handed; the sign of an axis is arbitrary
+    return moments, axes
+
+
+def _not_negative(name: str, value: float, unit: str = "m") -> float:
+    if not (math.isfinite(value) and value >= 0.0):
+        raise RobotDynamicsError(f"{name} is {value!r}. Cure: pass a finite number of at least 0, in {unit}")
+    return float(value)
+
+
+def _shaped(name: str, value: ArrayLike, shape: tuple[int, ...], cure: str) -> Array:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise RobotDynamicsError(f"{name} has shape {array.shape}, expected {shape}. Cure: {cure}")
+    return array
+
+
+def _mass(mass: float) -> float:
+    return _not_negative("mass", mass, "kg")
+
+
+def _matrix(name: str, value: ArrayLike) -> Array:
+    return _shaped(name, value, (3, 3), "pass a matrix (3, 3)")
+
+
+_SOURCE = "URDF"
+_SOLIDS: dict[str, tuple[tuple[str, ...], Callable[..., float], Callable[..., Array]]] = {
+    "box": (
+        ("size",),
+        lambda density, *edges: density * math.prod(edges),
+        lambda mass, *edges: box_inertia(mass, edges),
+    ),
+    "cylinder": (("radius", "length"), lambda density, r, h: density * math.pi * r * r * h, cylinder_inertia),
+    "sphere": (("radius",), lambda density, r: density * 4.0 / 3.0 * math.pi * r * r * r, sphere_inertia),
+}
+"""Attributes, volume times density, and inertia by mass, for each kind of geometry."""
+
+
+def with_collision_inertials(urdf: str | bytes, density: float) -> str:
+    """Return the text of a URDF with an <inertial> in each moving link that has none but has collision geometry.
+
+    Collision shapes are treated as solid and homogeneous. Overlapping volumes count twice. Other links are unchanged:
+    links with an <inertial>, without collision geometry, or fixed to the root. No other function calls this one, since
+    the masses are a guess. Comments outside <robot> are dropped.
+
+    Parameters
+    ----------
+    urdf
+        The URDF document.
+    density
+        Density of all shapes, kg/m^3.
+
+    Raises
+    ------
+    RobotModelError
+        For an invalid URDF, with the element; a density that is not a positive number; a shape
+        without a positive size; and links with collision geometry other than box, cylinder or sphere. The message
+        has all such links.
+    """
+    if isinstance(density, bool) or not isinstance(density, (int, float, np.number)) or not 0.0 < density < math.inf:
+        raise RobotModelError(f"density is {density!r}. Cure: pass a finite number above 0, in kg/m^3")
+    document = UrdfDocument(urdf, _SOURCE)
+    robot, moved = document.root, _moved_links(document.robot)
+    shapeless = []
+    for link in robot.findall("link"):
+        collisions = link.findall("collision")
+        if link.find("inertial") is not None or not collisions or link.get("name") not in moved:
+            continue
+        shapes = [_shape(collision) for collision in collisions]
+        solids = [shape for shape in shapes if shape is not None and shape.tag in _SOLIDS]
+        if len(solids) < len(shapes):
+            kinds = sorted({"none" if shape is None else shape.tag for shape in shapes} - set(_SOLIDS))
+            shapeless.append(f'"{link.get("name")}" ({", ".join(kinds)})')
+            continue
+        total = InertiaSum.zero()
+        for number, (collision, solid) in enumerate(zip(collisions, solids, strict=True), start=1):
+            owner, path = f'link "{link.get("name")}"', f" <collision> {number}"
+            part = document.reduced(collision, owner, path)
+            where = f"{owner}{path} <{solid.tag}>"
+            total.add(_solid(next(part.iter(solid.tag)), float(density), where), *placement(part))
+        link.insert(0, _inertial_element(total))
+    if shapeless:
+        raise RobotModelError(
+            f"{_SOURCE}: links {', '.join(shapeless)}: no <inertial>, and the mass of this collision geometry is "
+            "unknown. Cure: add an <inertial>, or use box, cylinder or sphere as collision geometry"
+        )
+    return ElementTree.tostring(robot, encoding="unicode")
+
+
+def _moved_links(robot: ElementTree.Element) -> set[str | None]:
+    """Return the links that a joint moves: all but the root and those fixed to it."""
+    joints = [(joint.find("parent"), joint.find("child"), joint.get("type")) for joint in robot.iter("joint")]
+    ties = {b.get("link"): (a.get("link"), kind) for a, b, kind in joints if a is not None and b is not None}
+    moved = set(ties)
+    while tied := {link for link in moved if ties[link][1] == "fixed" and ties[link][0] not in moved}:
+        moved -= tied
+    return moved
+
+
+def _shape(collision: ElementTree.Element) -> ElementTree.Element | None:
+    """Return the shape of a <collision>: the only element of its <geometry>, else None."""
+    shapes = [shape for shape in collision.findall("geometry/*") if isinstance(shape.tag, str)]
+    return shapes[0] if len(shapes) == 1 else None
+
+
+def _solid(shape: ElementTree.Element, density: float, where: str) -> Inertial:
+    """Return mass and inertia of a shape in its own frame; cylinders are along z."""
+    names, mass_of, inertia_of = _SOLIDS[shape.tag]
+    sizes = [size for name in names for size in numbers(shape, name, "")]
+    if min(sizes) <= 0.0:
+        raise RobotModelError(f"{_SOURCE}: {where}: a size is not above 0. Cure: set positive lengths in m")
+    mass = mass_of(density, *sizes)
+    if not 0.0 < mass < math.inf:
+        raise RobotModelError(f"{_SOURCE}: {where}: the mass is {mass} kg. Cure: use lengths in m, density in kg/m^3")
+    return Inertial(mass, np.zeros(3), inertia_of(mass, *sizes))
+
+
+def _inertial_element(total: InertiaSum) -> ElementTree.Element:
+    """Return the <inertial> element of a sum about the link's origin, with the inertia about its centre of mass."""
+    com = total.moment / total.mass
+    inertia = total.inertia - steiner(total.mass, com)
+    element = ElementTree.Element("inertial")
+    ElementTree.SubElement(element, "origin", xyz=" ".join(repr(x) for x in com.tolist()), rpy="0 0 0")
+    ElementTree.SubElement(element, "mass", value=repr(total.mass))
+    entries = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), inertia[np.triu_indices(3)].tolist(), strict=True)
+    ElementTree.SubElement(element, "inertia", {name: repr(value) for name, value in entries})
+    return element

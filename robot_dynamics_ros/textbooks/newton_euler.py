@@ -1,0 +1,240 @@
+"""Newton and Euler equations of one rigid body, and the recursion over the links of a robot.
+
+Craig 6.2-6.5, Tsai 9.3-9.7, Milicevic Tables 1 and 2. Arguments (3,) of the functions of one body can be in any axes,
+the same for all arguments of a call. Inertias (3, 3) are about the centre of mass.
+
+``robot`` is a model or its link tree (``LinkTree.of`` the model), ``links`` the number of moving links. Position q,
+velocity qd and acceleration qdd have shape (n,), in rad or m; torques are without friction. Link frames are Craig's,
+with z on the axis of the link's own joint. Craig's recursion is for revolute joints; prismatic ones are from Tsai and
+Milicevic.
+The z_{i-1} and p_{i-1} of Milicevic's Table 1 are z_i and p_i here, so that p*_i leads from the parent's origin and
+rotates with the parent. Tsai treats gravity as a force, (9.60) and (9.65); here the base accelerates against gravity,
+which is equivalent. A bracket of Tsai (9.58) is misplaced: only the acceleration of the parent's origin is rotated into
+the link's frame. Rotors follow Tsai (9.157). Vectors of a wrong shape raise RobotDynamicsError.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.textbooks.link_tree import checked, to_coordinates
+
+Z = np.array([0.0, 0.0, 1.0])
+
+
+def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:
+    """Return the velocity (3,), m/s, of a point in a moving frame: Craig (6.5), (5.13), Tsai (9.32).
+
+    Parameters
+    ----------
+    origin
+        Velocity of the frame's origin, m/s.
+    w
+        Angular velocity of the frame, rad/s.
+    r
+        Position of the point relative to the frame's origin, m.
+    relative
+        Velocity of the point relative to the frame, m/s.
+    """
+    return origin + relative + np.cross(w, r)
+
+
+def point_acceleration(origin: Array, w: Array, dw: Array, r: Array, relative: Array, gaining: Array) -> Array:
+    """Return the acceleration (3,), m/s^2, of a point in a moving frame: Craig (6.10).
+
+    Craig (6.12) is the special case of a point fixed to the frame.
+
+    Parameters
+    ----------
+    origin
+        Acceleration of the frame's origin, m/s^2.
+    w, dw
+        Angular velocity and acceleration of the frame, rad/s and rad/s^2.
+    r
+        Position of the point relative to the frame's origin, m.
+    relative, gaining
+        Velocity and acceleration of the point relative to the frame, m/s and m/s^2.
+    """
+    return origin + gaining + 2.0 * np.cross(w, relative) + np.cross(dw, r) + np.cross(w, np.cross(w, r))
+
+
+def angular_acceleration(w: Array, dw: Array, relative: Array, gaining: Array) -> Array:
+    """Return the angular acceleration (3,), rad/s^2, of a body in a rotating frame: Craig (6.15).
+
+    Parameters
+    ----------
+    w, dw
+        Angular velocity and acceleration of the frame, rad/s and rad/s^2.
+    relative, gaining
+        Angular velocity (rad/s) and acceleration (rad/s^2) of the body relative to the frame.
+    """
+    return dw + gaining + np.cross(w, relative)
+
+
+def linear_momentum(mass: float, v_c: Array) -> Array:
+    """Return the linear momentum m v_c (3,), kg m/s, for the velocity v_c (m/s) of the centre of mass: Tsai (9.18)."""
+    return mass * v_c
+
+
+def angular_momentum(mass: float, inertia: Array, p_c: Array, v_c: Array, w: Array) -> Array:
+    """Return the angular momentum (3,), kg m^2/s, about a point: Tsai (9.22), (9.24).
+
+    Parameters
+    ----------
+    mass, inertia
+        Mass, kg, and inertia (3, 3) about the centre of mass, kg m^2.
+    p_c
+        Position of the centre of mass relative to the point, m.
+    v_c, w
+        Velocity (3,) of the centre of mass, m/s, and angular velocity (3,), rad/s.
+    """
+    return np.asarray(np.cross(p_c, linear_momentum(mass, v_c)) + inertia @ w)
+
+
+def kinetic_energy(mass: float, inertia: Array, v_c: Array, w: Array) -> float:
+    """Return the kinetic energy K, J, of a body: Tsai (9.34), Craig (6.69), Spong (9.41).
+
+    ``mass`` is in kg, ``inertia`` (3, 3) about the centre of mass in kg m^2. ``v_c`` (3,) is the velocity of the centre
+    of mass, m/s, and ``w`` (3,) the angular velocity, rad/s.
+    """
+    return float(0.5 * mass * v_c @ v_c + 0.5 * w @ inertia @ w)
+
+
+def newton_force(mass: float, dv_c: Array) -> Array:
+    """Return the force (3,), N, for acceleration dv_c (m/s^2) of the centre of mass: Craig (6.29), Tsai (9.38)."""
+    return mass * dv_c
+
+
+def euler_moment(inertia: Array, w: Array, dw: Array) -> Array:
+    """Return the moment (3,), Nm, on a body about its centre of mass: Craig (6.30), Tsai (9.45), (9.47).
+
+    ``inertia`` (3, 3) is about the centre of mass, kg m^2. ``w`` and ``dw`` (3,) are angular velocity and acceleration,
+    rad/s and rad/s^2.
+    """
+    return np.asarray(inertia @ dw + np.cross(w, inertia @ w))
+
+
+def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """Return the torque (n,) for q, qd, qdd (n,) by Milicevic Table 1, with all vectors in the base frame; Nm or N.
+
+    The friction b_i qd_i of the table is omitted.
+    """
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
+    rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
+    rotations, p = tree.base_placements(q)
+    z = rotations[:, :, 2]
+    w, dw, dv, F, M, p_star = (list[Array]() for _ in range(6))
+    for i, link in enumerate(tree.links):  # forward equations
+        if link.parent == BASE:
+            p_star.append(p[i])
+            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), -tree.gravity  # the base accelerates against gravity
+        else:
+            p_star.append(p[i] - p[link.parent])
+            w_i, dw_i = w[link.parent], dw[link.parent]
+            dv_i = dv[link.parent] + np.cross(dw_i, p_star[i]) + np.cross(w_i, np.cross(w_i, p_star[i]))
+        joint_velocity, joint_acceleration = rates[i] * z[i], accelerations[i] * z[i]
+        if link.prismatic:
+            dv_i = dv_i + joint_acceleration + 2.0 * np.cross(w_i, joint_velocity)
+        else:
+            w_i, dw_i = w_i + joint_velocity, dw_i + joint_acceleration + np.cross(w_i, joint_velocity)
+        w.append(w_i)
+        dw.append(dw_i)
+        dv.append(dv_i)
+        s = rotations[i] @ link.com
+        a_bar = np.cross(dw_i, s) + np.cross(w_i, np.cross(w_i, s)) + dv_i
+        F.append(newton_force(link.mass, a_bar))  # at the centre of mass
+        M.append(euler_moment(rotations[i] @ link.inertia @ rotations[i].T, w_i, dw_i))
+    axes = [r.axis if r.carrier == BASE else rotations[r.carrier] @ r.axis for r in tree.rotors]
+    rotor_torques = _rotor_torques(tree, axes, qd, qdd, w, dw, M)
+    f, n = list(F), [m + np.cross(R @ k.com, x) for m, R, k, x in zip(M, rotations, tree.links, F, strict=True)]
+    tau = [np.float64(0.0)] * len(tree.links)
+    for i in reversed(range(len(tree.links))):  # backward equations; f_i and n_i act at p_i
+        link = tree.links[i]
+        tau[i] = (f[i] if link.prismatic else n[i]) @ z[i]
+        if link.parent != BASE:
+            f[link.parent] = f[link.parent] + f[i]
+            n[link.parent] = n[link.parent] + n[i] + np.cross(p_star[i], f[i])
+    return sum(rotor_torques, to_coordinates(tree, np.array(tau)))
+
+
+def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """Return the torque (n,) for q, qd, qdd (n,), with all vectors of a link in its frame; Nm or N.
+
+    Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2. The friction of Tsai (9.70) is omitted.
+    """
+    return _recursion(robot, q, qd, qdd)[2]
+
+
+def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+    """Return force f, N, and moment n, Nm, (links, 3) of each link's parent on the link: Tsai (9.65)-(9.66).
+
+    For q, qd, qdd (n,), at the origin and in the axes of the link's frame; rows are in the order of ``LinkTree.links``.
+    The origin is on the joint's axis. The z component of the moment, or of the force of a prismatic joint, is the
+    torque of the link's joint.
+    """
+    f, n, _ = _recursion(robot, q, qd, qdd)
+    return np.array(f), np.array(n)
+
+
+def _recursion(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> tuple[list[Array], list[Array], Array]:
+    """Return f, n and tau."""
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
+    rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
+    placements = [link.placed(x) for link, x in zip(tree.links, tree.joint_positions(q), strict=True)]
+    w, dw, dv, F, N = (list[Array]() for _ in range(5))
+    for i, link in enumerate(tree.links):
+        R, P = placements[i]
+        if link.parent == BASE:
+            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), R.T @ -tree.gravity
+        else:
+            w_p, dw_p = w[link.parent], dw[link.parent]
+            w_i, dw_i = R.T @ w_p, R.T @ dw_p
+            # Craig (6.47), Tsai (9.58)
+            dv_i = R.T @ (dv[link.parent] + np.cross(dw_p, P) + np.cross(w_p, np.cross(w_p, P)))
+        joint_velocity, joint_acceleration = rates[i] * Z, accelerations[i] * Z
+        if link.prismatic:
+            dv_i = dv_i + joint_acceleration + 2.0 * np.cross(w_i, joint_velocity)  # Tsai (9.58)
+        else:
+            dw_i = dw_i + joint_acceleration + np.cross(w_i, joint_velocity)  # Craig (6.46), Tsai (9.53)
+            w_i = w_i + joint_velocity  # Craig (6.45), Tsai (9.50)
+        w.append(w_i)
+        dw.append(dw_i)
+        dv.append(dv_i)
+        # Craig (6.48), Tsai (9.59)
+        dv_c = dv_i + np.cross(dw_i, link.com) + np.cross(w_i, np.cross(w_i, link.com))
+        F.append(newton_force(link.mass, dv_c))  # Craig (6.49), Tsai (9.61)
+        N.append(euler_moment(link.inertia, w_i, dw_i))  # Craig (6.50), Tsai (9.62)
+    rotor_torques = _rotor_torques(tree, [rotor.axis for rotor in tree.rotors], qd, qdd, w, dw, N)
+    f, n = list(F), [N_i + np.cross(link.com, F_i) for N_i, link, F_i in zip(N, tree.links, F, strict=True)]
+    tau = [np.float64(0.0)] * len(tree.links)
+    for i in reversed(range(len(tree.links))):
+        link, (R, P) = tree.links[i], placements[i]
+        tau[i] = (f[i] if link.prismatic else n[i]) @ Z  # Craig (6.53), Tsai (9.69)
+        if link.parent != BASE:
+            f_i = R @ f[i]  # Tsai (9.67)
+            f[link.parent] = f[link.parent] + f_i  # Craig (6.51), Tsai (9.65)
+            n[link.parent] = n[link.parent] + R @ n[i] + np.cross(P, f_i)  # Craig (6.52), Tsai (9.66), (9.68)
+    return f, n, sum(rotor_torques, to_coordinates(tree, np.array(tau)))
+
+
+def _rotor_torques(
+    tree: LinkTree, axes: list[Array], qd: Array, qdd: Array, w: list[Array], dw: list[Array], moments: list[Array]
+) -> list[Array]:
+    """Return the torques (n,) that accelerate the rotors; add the rotors' moments on their carriers to ``moments``.
+
+    From the energy of Tsai (9.157): the angular momentum I s e rotates with the carrier.
+    """
+    torques = []
+    for rotor, e, ratio in zip(tree.rotors, axes, tree.rotor_couplings, strict=True):
+        c, spin, spin_up = rotor.carrier, ratio @ qd, ratio @ qdd
+        if c != BASE:
+            moments[c] = moments[c] + rotor.inertia * (spin_up * e + spin * np.cross(w[c], e))
+            spin_up = spin_up + e @ dw[c]
+        torques.append(ratio * rotor.inertia * spin_up)
+    return torques

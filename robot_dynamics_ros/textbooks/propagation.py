@@ -1,0 +1,191 @@
+"""Propagation of velocities and static forces between frames and from link to link: Craig (5.43)-(5.111).
+
+A velocity (6,) is that of a frame's origin (m/s), followed by the angular velocity (rad/s). A force (6,) has the force
+(N), followed by the moment (Nm) about the frame's origin. Both are in the axes of their frame. A pose (4, 4) of frame B
+in frame A is Craig's T with superscript A and subscript B, with columns the axes and origin (m) of B in A. Static
+forces do not include weights, which are in G(q). Forces of the end effector on the environment are positive, and so are
+the torques that they require. q and qd have shape (n,), in rad or m. ``link`` is any link's name; its frame is that of
+the URDF. The frame of a moving link in ``LinkTree`` has the z axis on its joint, and ``links`` is their number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+
+_ORTHONORMAL = 1e-6
+_Z = np.array([0.0, 0.0, 1.0])
+
+
+def cross_matrix(p: ArrayLike) -> Array:
+    """Return the matrix (3, 3) of the cross product p x, for p (3,): Craig (5.101)."""
+    x, y, z = np.asarray(p, dtype=np.float64)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def velocity_transform(pose: ArrayLike) -> Array:
+    """Return T_v (6, 6) with v_A = T_v v_B: Craig (5.103), and (5.100) for the inverse pose.
+
+    v_A and v_B are the velocities of frames A and B that are fixed to one body, each in its own axes. ``pose`` (4, 4)
+    is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
+    """
+    r, p = _rotation_and_position(pose)
+    return np.block([[r, cross_matrix(p) @ r], [np.zeros((3, 3)), r]])
+
+
+def force_transform(pose: ArrayLike) -> Array:
+    """Return T_f (6, 6) with F_A = T_f F_B: Craig (5.105). It is the transpose of the velocity transform from A to B.
+
+    F_A and F_B are the same force, with the moment about the origin and in the axes of A and of B. ``pose`` (4, 4) is
+    frame B in A, m. Raises RobotDynamicsError if it is not a pose.
+    """
+    r, p = _rotation_and_position(pose)
+    return np.block([[r, np.zeros((3, 3))], [cross_matrix(p) @ r, r]])
+
+
+def inverse_pose(pose: ArrayLike) -> Array:
+    """Return the pose (4, 4) of frame A in B from that of B in A. Raises RobotDynamicsError if it is not a pose."""
+    r, p = _rotation_and_position(pose)
+    inverse = np.eye(4)
+    inverse[:3, :3], inverse[:3, 3] = r.T, -r.T @ p
+    return inverse
+
+
+def rotated_jacobian(rotation: ArrayLike, jacobian: ArrayLike) -> Array:
+    """Return a Jacobian (6, n) in the axes of A from one in the axes of B: Craig (5.71).
+
+    ``rotation`` (3, 3) has the axes of B in A as columns. The reference point is unchanged; ``velocity_transform`` also
+    moves it.
+    """
+    r, j = np.asarray(rotation, dtype=np.float64), np.asarray(jacobian, dtype=np.float64)
+    return np.vstack([r @ j[:3], r @ j[3:]])
+
+
+def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
+    """Return angular velocities w, rad/s, and origin velocities v, m/s, (links, 3), of and in the links' frames.
+
+    They are propagated from the base outwards: Craig (5.45)-(5.48). ``tree`` has the links (``LinkTree.of`` a model).
+    q, qd (n,) are positions and rates of the independent coordinates, in rad or m.
+    """
+    joint_rates = tree.couplings @ np.asarray(qd, dtype=np.float64)
+    w, v = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))
+    for i, (link, position, rate) in enumerate(zip(tree.links, tree.joint_positions(q), joint_rates, strict=True)):
+        r, p = link.placed(float(position))
+        w_parent, v_parent = (np.zeros(3), np.zeros(3)) if link.parent == BASE else (w[link.parent], v[link.parent])
+        w[i] = r.T @ w_parent  # (5.48)
+        v[i] = r.T @ (v_parent + np.cross(w_parent, p))  # (5.47)
+        if link.prismatic:
+            v[i] += rate * _Z  # (5.48)
+        else:
+            w[i] += rate * _Z  # (5.45)
+    return w, v
+
+
+def frame_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
+    """Return the velocity (6,) of a link's frame in its own axes: of its origin, m/s, then angular, rad/s.
+
+    q and qd have shape (n,). Raises RobotDynamicsError for an unknown link.
+    """
+    body, pose = _frame_on_body(model, link)
+    if body == BASE:
+        return np.zeros(6)
+    w, v = link_velocities(LinkTree.of(model), q, qd)
+    r, p = pose[:3, :3], pose[:3, 3]
+    # The frame is fixed to the body: (5.45), (5.47) without a joint.
+    return np.concatenate([r.T @ (v[body] + np.cross(w[body], p)), r.T @ w[body]])
+
+
+def velocity_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
+    """Return the Jacobian (6, n) of a link's frame in its own axes, linear rows first: Craig (5.64), (5.66).
+
+    Column k is the velocity at unit rate of coordinate k. q has shape (n,). Raises RobotDynamicsError for an unknown
+    link.
+    """
+    return np.column_stack([frame_velocity(model, q, unit, link) for unit in np.eye(model.n)])
+
+
+def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> tuple[Array, Array]:
+    """Return forces f, N, and moments n, Nm, (links, 3) on each moving link from its parent: Craig (5.80), (5.81).
+
+    They are at the origin and in the axes of the moving link's frame in ``LinkTree``, in the order of its ``links``,
+    and zero for links that do not carry the link to which the force is applied.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    q
+        Position (n,).
+    force
+        Force (N), then moment (Nm), (6,), of the link on the environment, at the origin and in the axes of its frame.
+    link
+        Name of the link.
+
+    Raises
+    ------
+    RobotDynamicsError
+        For an unknown link, and for a ``force`` that is not six numbers.
+    """
+    applied = np.asarray(force, dtype=np.float64)
+    if applied.shape != (6,):
+        raise RobotDynamicsError(f"force has shape {applied.shape}, expected (6,). Cure: pass force, then moment")
+    tree = LinkTree.of(model)
+    body, pose = _frame_on_body(model, link)
+    f, n = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))
+    if body == BASE:
+        return f, n
+    f[body], n[body] = (force_transform(pose) @ applied).reshape(2, 3)
+    positions, i = tree.joint_positions(q), body
+    while (parent := tree.links[i].parent) != BASE:
+        r, p = tree.links[i].placed(float(positions[i]))
+        f[parent] = r @ f[i]  # (5.80)
+        n[parent] = r @ n[i] + np.cross(p, f[parent])  # (5.81)
+        i = parent
+    return f, n
+
+
+def joint_torques(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> Array:
+    """Return the torques (n,), Nm or N, for a static force of a link: tau = J^T F, Craig (5.82), (5.83), (5.96).
+
+    J is the link's Jacobian at the origin and in the axes of its frame. ``force`` F (6,), force (N), then moment (Nm),
+    is that of the link on the environment, also there. Coupled joints follow by virtual work, tau = G^T tau_tree.
+    Raises RobotDynamicsError for an unknown link, and for a ``force`` that is not six numbers.
+    """
+    tree = LinkTree.of(model)
+    f, n = link_forces(model, q, force, link)
+    along_axes = [f[i, 2] if part.prismatic else n[i, 2] for i, part in enumerate(tree.links)]
+    return np.asarray(tree.couplings.T @ np.array(along_axes))
+
+
+def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
+    """Return the Jacobian (6, n) of a link's frame in its own axes, linear rows first, from statics: Craig (5.96).
+
+    Row k is the torque (n,) for a unit force (k from 0 to 2) or moment (3 to 5) of the link on the environment. Raises
+    RobotDynamicsError for an unknown link.
+    """
+    return np.array([joint_torques(model, q, unit, link) for unit in np.eye(6)])
+
+
+def _frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
+    """Return the index of the moving link that carries a link's frame, or BASE, and the frame's pose (4, 4) in it."""
+    frame = model.link_frames.get(link)
+    if frame is None:
+        raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(model.link_names)}')
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = np.array(frame.rotation).reshape(3, 3), np.array(frame.position)
+    return frame.body, pose
+
+
+def _rotation_and_position(pose: ArrayLike) -> tuple[Array, Array]:
+    t = np.asarray(pose, dtype=np.float64)
+    if t.shape != (4, 4):
+        raise RobotDynamicsError(f"pose has shape {t.shape}, expected (4, 4). Cure: pass a homogeneous transform")
+    r = t[:3, :3]
+    if not np.abs(r.T @ r - np.eye(3)).max() < _ORTHONORMAL or np.linalg.det(r) < 0.0:
+        raise RobotDynamicsError(f"pose: {r.tolist()} is not a rotation. Cure: pass orthonormal, right-handed axes")
+    return r, t[:3, 3]

@@ -1,0 +1,195 @@
+"""Hints on simulated recordings with noise: cause and size of each deviation, and none for a correct model."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.analysis.identification.hints import hints
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, analyse_torque
+from support.noisy_recordings import exciting_motion
+
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+PAYLOAD = (0.8, [0.02, 0.0, 0.08], [1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3])
+SAMPLES = 500
+LoadRobot = Callable[..., RobotModel]
+Case = tuple[RobotModel, RecordedMotion]
+
+
+def reported(model: RobotModel, motion: RecordedMotion) -> list[str]:
+    return hints(model, analyse_torque(model, motion))
+
+
+def recorded(truth: RobotModel, seed: int = 0) -> RecordedMotion:
+    return exciting_motion(truth, seed, samples=SAMPLES)
+
+
+def with_effort(motion: RecordedMotion, tau: np.ndarray) -> RecordedMotion:
+    return dataclasses.replace(motion, tau=tau)
+
+
+def permuted(motion: RecordedMotion, order: Sequence[int], signs: np.ndarray) -> RecordedMotion:
+    q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
+    return dataclasses.replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
+
+
+@pytest.mark.parametrize("robot", ["panda", "ur5e", "puma560", "planar_2r", "scara"])
+def test_correct_model_gets_no_hint(load_robot: LoadRobot, robot: str) -> None:
+    model = load_robot(robot, None if robot in ("ur5e", "planar_2r") else robot)
+    for seed, noise in ((0, 0.0), (0, 0.03), (1, 0.5)):
+        assert reported(model, exciting_motion(model, seed, noise, SAMPLES)) == []
+
+
+def test_correlated_noise_or_short_recording_gets_no_hint(load_robot: LoadRobot) -> None:
+    """The noise is a moving average over 25 samples."""
+    panda = load_robot("panda", "panda")
+    motion = exciting_motion(panda, 5, 0.0, SAMPLES)
+    white = np.random.default_rng(5).normal(size=(SAMPLES + 24, panda.n))
+    slow = np.apply_along_axis(lambda column: np.convolve(column, np.full(25, 0.2), "valid"), 0, white)
+    assert reported(panda, with_effort(motion, motion.tau + 0.05 * motion.tau.std(axis=0) * slow)) == []
+    assert reported(panda, recorded(panda.without_gravity()).part(slice(50))) == []
+
+
+PAYLOAD_HINT = r" carries a payload that .* lacks: ([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m"
+GRAVITY_HINT = r".*it is \((\S+) (\S+) (\S+)\)"
+ONE, TWO = np.array([1, -1, 1, 1, 1, 1, 1]), [0, 3, 2, 1, 4, 5, 6]
+OFFSET = np.array([0, 0, 0, 0, 0.7, 0, 0])
+
+#: Function of the Panda and its motion that returns model and recording; pattern, numbers and tolerance of the hint.
+CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[float], float]] = [
+    (lambda panda, _: (panda, recorded(panda.with_payload("panda_link7", *PAYLOAD))),
+     "the robot" + PAYLOAD_HINT, [PAYLOAD[0], *PAYLOAD[1]], 0.01),
+    (lambda panda, motion: (panda.with_payload("panda_link7", *PAYLOAD), motion),
+     "the model" + PAYLOAD_HINT, [PAYLOAD[0], *PAYLOAD[1]], 0.01),
+    (lambda panda, _: (panda, recorded(panda.scaled(friction=2.0))), "friction differs", [], 0.0),
+    (lambda panda, _: (panda, recorded(panda.without_gravity())),
+     "the measured effort has no gravity in it.*--gravity 0 0 0", [], 0.0),
+    (lambda panda, motion: (panda.without_gravity(), motion),
+     "the measured effort has gravity in it" + GRAVITY_HINT, [0.0, 0.0, -9.81], 0.05),
+    (lambda panda, motion: (panda, with_effort(motion, 0.01 * motion.tau)),
+     r"every effort is (\S+) times", [0.01], 1e-4),
+    (lambda panda, motion: (panda, with_effort(motion, 5.0 * motion.tau)),
+     r"every effort is (\S+) times", [5.0], 0.05),
+    (lambda panda, motion: (panda, with_effort(motion, -motion.tau)), "every effort has the wrong sign", [], 0.0),
+    (lambda panda, motion: (panda, with_effort(motion, motion.tau * ONE)),
+     "the measured effort of panda_joint2 has the wrong sign", [], 0.0),
+    (lambda panda, motion: (panda, permuted(motion, range(7), ONE)), "panda_joint2 turns the other way", [], 0.0),
+    (lambda panda, motion: (panda, with_effort(motion, motion.tau[:, TWO])),
+     "the efforts of panda_joint2 and panda_joint4 are swapped", [], 0.0),
+    (lambda panda, motion: (panda, permuted(motion, TWO, np.ones(7))),
+     "panda_joint2 and panda_joint4 .*--rename panda_joint2=panda_joint4 panda_joint4=panda_joint2", [], 0.0),
+    (lambda panda, motion: (panda, with_effort(motion, motion.tau + OFFSET)),
+     r".* constant offsets: panda_joint5 (\S+?)\.? ", [0.7], 0.02),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "expected", "numbers", "within"), CAUSES, ids=[case[1][:40] for case in CAUSES])
+def test_hint_names_cause_and_size(
+    make: Callable[[RobotModel, RecordedMotion], Case],
+    expected: str,
+    numbers: Sequence[float],
+    within: float,
+    load_robot: LoadRobot,
+) -> None:
+    panda = load_robot("panda", "panda")
+    (hint,) = reported(*make(panda, recorded(panda, 1)))
+    np.testing.assert_allclose(numbers_of(hint, f"^{expected}"), numbers, rtol=0, atol=within)
+
+
+@pytest.mark.parametrize(
+    ("gravity", "words"),
+    [([9.81, 0.0, 0.0], "on a wall"), ([0.0, 0.0, 9.81], "on a ceiling"), ([0.0, -6.94, -6.94], "tilted")],
+)
+def test_hint_names_direction_of_gravity(load_robot: LoadRobot, gravity: list[float], words: str) -> None:
+    (hint,) = reported(load_robot("panda", "panda"), recorded(load_robot("panda", "panda", gravity=gravity)))
+    assert words in hint and "--gravity" in hint
+    np.testing.assert_allclose(numbers_of(hint, GRAVITY_HINT), gravity, atol=0.15)
+
+
+def numbers_of(text: str, pattern: str) -> list[float]:
+    match = re.search(pattern, text)
+    assert match is not None, text
+    return [float(x) for x in match.groups()]
+
+
+def test_hint_names_missing_friction(load_robot: LoadRobot) -> None:
+    """Viscous 4 Nm s/rad and Coulomb 6 Nm in every joint; the noise is 3 % of up to 60 Nm."""
+    model = load_robot("ur5e")
+    motion = recorded(model)
+    (hint,) = reported(model, with_effort(motion, motion.tau + 4.0 * motion.qd + 6.0 * np.sign(motion.qd)))
+    assert hint.startswith("the model has no friction")
+    for name in model.joint_names:
+        values = numbers_of(hint, rf"{name} viscous (\S+), Coulomb (\S+) forwards and (\S+) backwards")
+        np.testing.assert_allclose(values, [4.0, 6.0, 6.0], rtol=0, atol=2.0)
+
+
+def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
+    """A payload, or a wrong sign, and a model without friction."""
+    panda, bare = load_robot("panda", "panda"), load_robot("panda")
+    texts = reported(bare, recorded(panda.with_payload("panda_link7", *PAYLOAD)))
+    assert len(texts) == 2 and any("friction" in hint for hint in texts)
+    (mass,) = (numbers_of(hint, r"([\d.]+) kg on panda_link7")[0] for hint in texts if "carries" in hint)
+    assert mass == pytest.approx(0.8, abs=0.05)
+    motion = recorded(panda)
+    texts = reported(bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1])))
+    assert len(texts) == 2 and any("no friction" in hint for hint in texts)
+    assert any(hint.startswith("the measured effort of panda_joint4 has the wrong sign") for hint in texts)
+
+
+@pytest.mark.parametrize("seed", [22, 25, 49])
+def test_every_hint_explains_something(seed: int) -> None:
+    """Several mistakes at once: payload, gravity, offsets, signs, order and units."""
+    scara, rng = RobotModel.shipped("scara"), np.random.default_rng(seed)
+    truth = scara.with_payload(scara.link_names[-1], rng.uniform(0, 3), rng.uniform(-0.2, 0.2, 3), 1e-3 * np.eye(3))
+    motion = exciting_motion(truth.without_gravity() if rng.random() < 0.5 else truth, seed, 0.03, 400)
+    tau = motion.tau
+    if rng.random() < 0.5:
+        tau = tau + rng.normal(size=scara.n) * tau.std(axis=0)
+    if rng.random() < 0.5:
+        tau = tau * rng.choice([-1, 1, 1], scara.n)
+    if rng.random() < 0.4:
+        tau = tau[:, rng.permutation(scara.n)]
+    if rng.random() < 0.3:
+        tau = tau * rng.uniform(0.2, 6)
+    found = reported(scara, with_effort(motion, tau))
+    assert found and not [hint for hint in found if "explains -" in hint]
+
+
+def test_joint_without_measured_effort_is_ignored(load_robot: LoadRobot) -> None:
+    """The driver of joint 7 reports 0, as that of a gripper; the friction of the other joints is reported."""
+    panda, bare = load_robot("panda", "panda"), load_robot("panda")
+    motion = recorded(panda)
+    (hint,) = reported(bare, with_effort(motion, motion.tau * (np.arange(7) != 6)))
+    assert hint.startswith("the model has no friction")
+
+
+def test_payload_in_force_is_named_and_a_far_one_rejected(load_robot: LoadRobot) -> None:
+    """The cure names the model's own payload. No arm carries 1 kg at 0.6 m from its last link."""
+    panda = load_robot("panda", "panda")
+    loaded = panda.with_payload("panda_link8", 0.73, [0.0, 0.0, 0.05], PAYLOAD[2])
+    (hint,) = reported(loaded, recorded(panda))
+    assert "remove the payload of 0.73 kg on panda_link8" in hint
+    far = panda.with_payload("panda_link7", 1.0, [0.0, 0.6, 0.0], PAYLOAD[2])
+    assert not any("carries a payload" in hint for hint in reported(panda, recorded(far)))
+
+
+def test_payload_with_unobservable_mass(load_robot: LoadRobot) -> None:
+    """With a single joint only the first moment of a payload is observable."""
+    model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
+    link = model.moving_links[-1]
+    (hint, *_) = reported(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], PAYLOAD[2])))
+    assert numbers_of(hint, rf"\[(\S+), \S+, \S+\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
+
+
+def test_partially_observable_gravity(load_robot: LoadRobot) -> None:
+    """The arm moves in the x-z plane: of (4.905, -4.905, -6.94) it observes x and z; y completes 9.81 m/s^2."""
+    tilted = [4.905, -4.905, -6.937]
+    model = load_robot("planar_2r", gravity=tilted)
+    (hint,) = reported(model, recorded(model.without_gravity()))
+    assert hint.startswith("the measured effort has no gravity in it")
+    (hint,) = reported(load_robot("planar_2r", gravity=[-4.905, -4.905, -6.937]), recorded(model))
+    np.testing.assert_allclose(numbers_of(hint, GRAVITY_HINT), tilted, atol=0.2)

@@ -1,0 +1,70 @@
+"""Search of installed files in the source tree; test/integration/test_install.py tests installations."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from robot_dynamics_ros import RobotModel, resources
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_files_of_the_source_tree_are_found() -> None:
+    assert resources.share_directory() == ROOT
+    assert set(resources.robot_names()) >= {"panda", "ur5e", "puma560", "scara", "planar_2r"}
+    for name in resources.robot_names():
+        assert resources.robot_urdf(name) == ROOT / "urdf" / f"{name}.urdf"
+    assert resources.robot_dynamics_file("panda") == ROOT / "config" / "panda.dynamics.yaml"
+    for kind in ("urdf", "config", "launch", "recordings"):
+        for path in (ROOT / kind).glob("*.*"):
+            assert resources.find_resource(kind, path.name) == path
+
+
+@pytest.mark.parametrize("name", ["pandaa.urdf", "panda", "", "../urdf/panda.urdf", "*"])
+def test_missing_name_is_refused(name: str) -> None:
+    with pytest.raises(RobotDynamicsError) as error:
+        resources.find_resource("urdf", name)
+    assert repr(name) in str(error.value)
+
+
+def test_an_unknown_robot_or_kind_is_refused() -> None:
+    for find in (resources.robot_urdf, resources.robot_dynamics_file):
+        with pytest.raises(RobotDynamicsError, match="'pandaa'"):
+            find("pandaa")
+    with pytest.raises(RobotDynamicsError, match="'meshes'"):
+        resources.find_resource("meshes", "panda.stl")
+
+
+def test_missing_files_are_reported(tmp_path: Path) -> None:
+    lonely = tmp_path / "robot_dynamics_ros"
+    lonely.mkdir()
+    (lonely / "__init__.py").touch()
+    # A package.xml of something else beside the modules is not ours.
+    (tmp_path / "package.xml").write_text("<package><name>other</name></package>", encoding="utf-8")
+    for module in (resources.__file__, sys.modules[RobotDynamicsError.__module__].__file__):
+        assert module is not None
+        shutil.copy(module, lonely)
+    code = "from robot_dynamics_ros.base.resources import robot_names; robot_names()"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "RobotDynamicsError" in run.stderr and str(lonely) in run.stderr
+
+
+def test_robots_by_name() -> None:
+    for name in resources.robot_names():
+        model, file = RobotModel.shipped(name), resources.robot_dynamics_file(name)
+        loaded = RobotModel.from_urdf_file(resources.robot_urdf(name), dynamics=file)
+        assert (model.inertial_parameters == loaded.inertial_parameters).all()
+        assert (model.friction_parameters == loaded.friction_parameters).all()
+    panda, coulomb = RobotModel.shipped("panda"), RobotModel.shipped("panda", dynamics="panda_coulomb")
+    assert (panda.friction_parameters != coulomb.friction_parameters).any()
+    assert resources.named_dynamics_file("panda_coulomb") == ROOT / "config" / "panda_coulomb.dynamics.yaml"
+    assert resources.named_dynamics_file("none") is None
+    with_gripper = RobotModel.shipped("panda", dynamics="panda_hand")
+    assert (with_gripper.friction_parameters == panda.friction_parameters).all()
+    with pytest.raises(RobotDynamicsError, match="pandaa"):
+        RobotModel.shipped("panda", dynamics="pandaa")

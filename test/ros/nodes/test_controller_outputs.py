@@ -1,0 +1,80 @@
+"""Outputs of the controller over DDS."""
+
+import math
+import time
+
+import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics_ros.control.interface import Output
+from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
+from robot_dynamics_ros.control.trajectory.files import trajectory_effort
+from robot_dynamics_ros.control.trajectory.generators import point_to_point
+from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
+from robot_dynamics_ros.ros.nodes import controller_outputs
+from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
+from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
+from support.comparing import assert_close
+from support.independent_plant import Session
+
+NAMES = ("joint1", "joint2")
+
+
+@pytest.mark.parametrize(("count", "cycles"), [(20, 2), (1000, 17)])
+def test_effort_of_a_long_trajectory_takes_several_cycles(count: int, cycles: int, context: rclpy.Context) -> None:
+    node = NodeProgram("outputs", [BLACK_BOX_SECONDS, BLACK_BOX_DIRECTORY], context=context)
+    session = Session("planar_2r")
+    outputs = ControllerOutputs(node, session.session, math.inf, black_box(node))
+    received: list[bytes] = []
+    node.create_subscription(JointTrajectory, "~/joint_trajectory_with_effort", received.append, 10, raw=True)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    session.cycle()
+    q = session.plant.q
+    points = point_to_point(NAMES, q, q + 0.3, 0.05 * count, 20.0)
+    followed = session.session.follow(points, 0, session.now)
+    while not outputs._trajectories_with_effort.get_subscription_count():
+        executor.spin_once(timeout_sec=0.01)
+    outputs.publish(Output(followed=followed))
+    for _ in range(cycles):
+        executor.spin_once(timeout_sec=0.01)
+        assert not received
+        outputs.publish(Output())
+    while not received:
+        executor.spin_once(timeout_sec=0.1)
+    *_, whole = trajectory_effort(session.model, followed.trajectory, NAMES, 0.02, 0.01)
+    stamp, filled = read_trajectory(received[0])
+    assert stamp == 0 and deserialize_message(received[0], JointTrajectory).joint_names == list(NAMES)
+    assert filled.effort is not None and whole.effort is not None
+    assert_close(filled.effort, whole.effort, 0.0)
+    assert_close(filled.times, whole.times, 1e-9)
+    executor.shutdown()
+    node.destroy_node()
+
+
+def test_publishers_without_messages_are_named_three_seconds_after_their_discovery(
+    context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A robot that starts later than the controller is waited for."""
+    node, now = NodeProgram("report", context=context), 0.0
+    monkeypatch.setattr(controller_outputs.time, "monotonic", lambda: now)
+    report, session = ControllerReport(node), Session("planar_2r").session
+
+    def reason(seconds: float) -> str:
+        nonlocal now
+        now += seconds
+        report.publish_status(session, "")
+        assert session.controller is not None
+        return session.controller.estimator.trouble
+
+    assert [reason(100.0), reason(100.0)] == ["no joint_states yet"] * 2
+    publisher = node.create_publisher(JointState, "joint_states", 1)
+    while not node.count_publishers("joint_states"):
+        time.sleep(0.01)
+    assert [reason(1.0), reason(1.0)] == ["no joint_states yet"] * 2
+    assert f"{publisher.topic_name} has 1 publisher" in reason(2.0)
+    node.destroy_node()

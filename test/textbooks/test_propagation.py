@@ -1,0 +1,131 @@
+"""Velocities and static forces against rigid-body kinematics, virtual work, the kernels, and Craig's exercises."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles import craig_jacobians
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.base.resources import robot_urdf
+from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
+from robot_dynamics_ros.textbooks.propagation import (
+    cross_matrix,
+    force_jacobian,
+    force_transform,
+    frame_velocity,
+    inverse_pose,
+    joint_torques,
+    link_forces,
+    rotated_jacobian,
+    velocity_jacobian,
+    velocity_transform,
+)
+from support import arms
+from support.comparing import assert_close
+from support.robots_with_drives import Array, Robot, robots, state
+
+
+def _pose(seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = arms.rotation(rng), rng.normal(size=3)
+    return pose
+
+
+def test_cross_matrix() -> None:
+    p, a = np.random.default_rng(0).normal(size=(2, 3))
+    assert_close(cross_matrix(p) @ a, np.cross(p, a), 1e-15)
+
+
+def test_a_rigid_body_seen_from_two_frames() -> None:
+    """Velocities; and forces, by the power, which is the same in both frames: F_A . v_A = F_B . v_B."""
+    pose, (v, f) = _pose(1), np.random.default_rng(2).normal(size=(2, 6))
+    r, p = pose[:3, :3], pose[:3, 3]
+    # The point at the origin of B moves with v + w x p.
+    expected = np.concatenate([r.T @ (v[:3] + np.cross(v[3:], p)), r.T @ v[3:]])
+    assert_close(velocity_transform(inverse_pose(pose)) @ v, expected, 1e-14)
+    assert (velocity_transform(pose) @ v) @ (force_transform(pose) @ f) == pytest.approx(v @ f, rel=1e-13)
+    assert_close(force_transform(pose), velocity_transform(inverse_pose(pose)).T, 1e-15)
+
+
+def test_transforms_follow_one_another() -> None:
+    a_b, b_c = _pose(4), _pose(5)
+    for transform in (velocity_transform, force_transform):
+        assert_close(transform(a_b @ b_c), transform(a_b) @ transform(b_c), 1e-14)
+    assert_close(inverse_pose(a_b) @ a_b, np.eye(4), 1e-15)
+
+
+def test_a_rotation_alone_changes_the_axes_of_a_jacobian() -> None:
+    """Craig (5.71)."""
+    pose, j = _pose(6), np.random.default_rng(6).normal(size=(6, 4))
+    pose[:3, 3] = 0.0
+    assert_close(rotated_jacobian(pose[:3, :3], j), velocity_transform(pose) @ j, 1e-14)
+
+
+def test_craig_exercise_5_11() -> None:
+    pose = craig_jacobians.EXERCISE_5_11_POSE.copy()
+    u, _, v_t = np.linalg.svd(pose[:3, :3])
+    pose[:3, :3] = u @ v_t  # its printed digits completed
+    result = velocity_transform(inverse_pose(pose)) @ craig_jacobians.EXERCISE_5_11_VELOCITY
+    assert_close(result, craig_jacobians.EXERCISE_5_11_ANSWER, 1e-4)
+
+
+@pytest.mark.parametrize("pose", [np.eye(3), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), np.full((4, 4), np.nan)])
+def test_invalid_poses_are_refused(pose: Array) -> None:
+    for function in (velocity_transform, force_transform, inverse_pose):
+        with pytest.raises(RobotDynamicsError, match="pose"):
+            function(pose)
+
+
+@given(robot=robots(), k=st.integers(0, 10**6))
+def test_any_link_of_any_robot(robot: Robot, k: int) -> None:
+    model = robot.model()
+    link = model.link_names[k % len(model.link_names)]
+    q, qd, _ = state(robot, model.n)
+    expected, turn = model.jacobian(q, link), model.link_pose(q, link)[:3, :3]
+    assert_close(rotated_jacobian(turn, velocity_jacobian(model, q, link)), expected, 1e-10)
+    assert_close(rotated_jacobian(turn, frame_velocity(model, q, qd, link)[:, None])[:, 0], expected @ qd, 1e-10)
+
+
+@given(robot=robots())
+def test_forces_on_any_robot(robot: Robot) -> None:
+    """The torque of inverse dynamics at rest under the reaction of the environment, minus the gravity torque."""
+    model = robot.model()
+    link = model.link_names[-1]
+    q, rest = arms.states(robot.seed, model.n, 1)[0][0], np.zeros(model.n)
+    force = np.random.default_rng(robot.seed).normal(size=6)
+    pushed = model.inverse_dynamics(q, rest, rest, external_wrenches={link: -force}) - model.gravity_torque(q)
+    scale = float(np.abs(model.gravity_torque(q)).max())
+    assert_close(joint_torques(model, q, force, link), pushed, 1e-10, scale)
+    # Three ways to one Jacobian: Craig, exercise 5.3.
+    assert_close(force_jacobian(model, q, link), velocity_jacobian(model, q, link), 1e-10)
+
+
+def test_all_of_the_force_reaches_the_base() -> None:
+    """Each link transmits the same force and the same moment about the root's origin; other links none."""
+    model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
+    tree, force = LinkTree.of(model), np.array([3.0, -1.0, 2.0, 0.5, 0.4, -0.3])
+    q = np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])
+    f, n = link_forces(model, q, force, "tool0")
+    rotations, origins = tree.base_placements(q)
+    pose = model.link_pose(q, "tool0")
+    in_root = pose[:3, :3] @ force[:3]
+    moment = pose[:3, :3] @ force[3:] + np.cross(pose[:3, 3], in_root)
+    for i in range(len(tree.links)):
+        at_link = rotations[i] @ f[i]
+        assert_close(at_link, in_root, 1e-13)
+        assert_close(rotations[i] @ n[i] + np.cross(origins[i], at_link), moment, 1e-13)
+    f, n = link_forces(model, q, force, "forearm_link")
+    assert np.all(f[3:] == 0.0) and np.all(n[3:] == 0.0) and np.all(np.abs(f[:3]).max(axis=1) > 1.0)
+    assert np.all(link_forces(model, q, force, model.link_names[0])[0] == 0.0)
+
+
+def test_wrong_arguments() -> None:
+    model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
+    with pytest.raises(RobotDynamicsError, match="hand"):
+        velocity_jacobian(model, np.zeros(6), "hand")
+    with pytest.raises(RobotDynamicsError, match="hand"):
+        joint_torques(model, np.zeros(6), np.zeros(6), "hand")
+    with pytest.raises(RobotDynamicsError, match="force"):
+        joint_torques(model, np.zeros(6), np.zeros(3), "tool0")

@@ -1,0 +1,200 @@
+"""Properties of the equations of motion against the kernels, worked examples, energy, and other positions."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from scipy.integrate import solve_ivp
+
+from oracles import craig_planar_2r, spong_elbow
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.dynamics.model.minimal_parameters import minimal_parameters
+from robot_dynamics_ros.textbooks import properties
+from robot_dynamics_ros.textbooks.properties import eigenvalue_range, inertia_bounds
+from support import arms, robots_with_drives
+from support.comparing import assert_close
+from support.worked_arms import DOWN, IN_PLANE, elbow, load
+
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+
+@given(arm=arms.trees(6))
+def test_velocity_torque_of_trees(arm: arms.Arm) -> None:
+    """Craig (6.63): at one position, B and C are valid for every velocity."""
+    model = RobotModel.from_urdf(arm.urdf)
+    q = arms.states(arm.seed, model.n, 1)[0][0]
+    b = properties.coriolis_coefficients(model, q)
+    c = properties.centrifugal_coefficients(model, q)
+    assert b.shape == (model.n, model.n * (model.n - 1) // 2)
+    for qd in arms.states(arm.seed + 1, model.n, 3)[1]:
+        gravity = model.gravity_torque(q)
+        velocity = model.bias_torque(q, qd) - gravity
+        products, squares = properties.velocity_products(qd), properties.velocity_squares(qd)
+        assert_close(b @ products + c @ squares, velocity, 1e-10, float(np.abs(gravity).max()))
+        assert_close(properties.velocity_torque(model, q, qd), b @ products + c @ squares, 1e-14)
+
+
+def test_craigs_two_links() -> None:
+    """Craig example 6.4: (6.66)-(6.68) for point masses at the ends of links l1, l2."""
+    p, q = craig_planar_2r.Parameters(0.5, 0.4, 2.0, 1.5), np.array([0.3, -1.1])
+    model = RobotModel.from_urdf(arms.craig_planar_2r(p).urdf)
+    b, c = craig_planar_2r.coriolis_and_centrifugal(p, q)
+    assert_close(properties.coriolis_coefficients(model, q), b, 1e-14)
+    assert_close(properties.centrifugal_coefficients(model, q), c, 1e-14)
+
+
+def test_order_of_products() -> None:
+    """Craig (6.64)."""
+    qd = np.array([2.0, 3.0, 5.0, 7.0])
+    assert properties.velocity_products(qd).tolist() == [6, 10, 14, 15, 21, 35]
+    assert properties.velocity_squares(qd).tolist() == [4, 9, 25, 49]
+
+
+@given(robot=robots_with_drives.robots())
+def test_coriolis_matrix_of_any_robot(robot: robots_with_drives.Robot) -> None:
+    """Spong (9.62), (9.111), for trees with couplings, rotors on moving carriers and a payload."""
+    model = robot.model()
+    assume(len(model.moving_joints) <= 8)
+    q, qd, _ = robots_with_drives.state(robot, model.n)
+    c = properties.coriolis_matrix(model, q, qd)
+    assert_close(c, model.coriolis_matrix(q, qd), 1e-10)
+    n = properties.skew_symmetric_matrix(model, q, qd)
+    assert_close(n.T, -n, 1e-10, float(np.abs(c).max()))
+
+
+def test_planar_elbow() -> None:
+    """Spong (9.83): h = -m2 l1 lc2 sin q2, and (9.88)."""
+    p = spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)
+    model = load(elbow(p), IN_PLANE)
+    q, qd = np.array([0.4, 1.1]), np.array([0.8, -1.7])
+    h = -p.m2 * p.l1 * p.lc2 * np.sin(q[1])
+    expected = np.zeros((2, 2, 2))
+    expected[0, 1, 0] = expected[1, 0, 0] = expected[1, 1, 0] = h
+    expected[0, 0, 1] = -h
+    assert_close(properties.christoffel_symbols(model, q), expected, 1e-14)
+    assert_close(properties.coriolis_matrix(model, q, qd), spong_elbow.coriolis_matrix(p, q, qd), 1e-14)
+
+
+def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
+    """Spong (9.117)-(9.118): work is the increase of energy; a free arm releases at most its initial energy."""
+    model = load_robot("scara")
+
+    def torque(t: float) -> np.ndarray:
+        return np.array([2.0, 1.0, 20.0]) * np.sin([3.0 * t, 5.0 * t, 4.0 * t])
+
+    def rates(t: float, z: np.ndarray) -> np.ndarray:
+        return np.concatenate([z[3:], model.forward_dynamics(z[:3], z[3:], torque(t))])
+
+    time = np.linspace(0.0, 2.0, 801)
+    motion = solve_ivp(rates, (0.0, 2.0), np.zeros(6), t_eval=time, rtol=1e-11, atol=1e-12).y.T
+    q, qd = motion[:, :3], motion[:, 3:]
+    energy, work = properties.energy_balance(model, time, q, qd, [torque(t) for t in time])
+    assert np.ptp(energy) > 1.0  # J
+    assert_close(work, energy - energy[0], 1e-7)
+    energy, work = properties.energy_balance(model, time, q, qd, np.array([torque(t) for t in time]) + 0.5 * qd)
+    assert work[-1] - (energy[-1] - energy[0]) > 0.1  # what friction would take
+
+
+def test_rows_of_a_wrong_shape_are_refused(load_robot: Callable[..., RobotModel]) -> None:
+    model, rows = load_robot("scara"), np.zeros((4, 3))
+    with pytest.raises(RobotDynamicsError, match=r"tau .*\(3, 3\)"):
+        properties.energy_balance(model, [0, 1, 2, 3], rows, rows, rows[:3])
+    with pytest.raises(RobotDynamicsError, match="time"):
+        properties.energy_balance(model, [0, 1, 1, 3], rows, rows, rows)
+
+
+def test_bounds_of_the_planar_elbow() -> None:
+    """M of Spong (9.82) depends on q2 only: a fine grid contains its extremes; the largest is at the stretched arm."""
+    model = load(elbow(spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)), DOWN)
+    bounds = inertia_bounds(model)
+    turns = np.linspace(0.0, 2.0 * np.pi, 100001)
+    eigenvalues = np.linalg.eigvalsh(model.mass_matrix(np.column_stack([0.0 * turns, turns])))
+    assert bounds.lower == pytest.approx(eigenvalues[:, 0].min(), rel=1e-8)
+    assert bounds.upper == pytest.approx(eigenvalues[:, 1].max(), rel=1e-8)
+    assert np.cos(bounds.upper_at[1]) == pytest.approx(1.0, abs=1e-6)
+    bent = np.array([0.0, np.pi / 2])
+    narrow = inertia_bounds(model, bent, bent)
+    assert_close([narrow.lower, narrow.upper], eigenvalue_range(model, bent), 1e-14)
+
+
+@pytest.mark.parametrize("robot", ["scara", "puma560"])
+def test_every_position_keeps_to_them(robot: str, load_robot: Callable[..., RobotModel]) -> None:
+    """Spong (9.120) at positions not used by the search; the bounds are attained and reported."""
+    model = load_robot(robot, "puma560" if robot == "puma560" else None)
+    bounds = inertia_bounds(model)
+    low, high = np.maximum(model.position_lower, -np.pi), np.minimum(model.position_upper, np.pi)
+    q = np.random.default_rng(8).uniform(low, high, (20000, model.n))
+    eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
+    assert bounds.lower <= eigenvalues[:, 0].min() * (1 + 1e-9)
+    assert bounds.upper >= eigenvalues[:, -1].max() * (1 - 1e-9)
+    assert eigenvalue_range(model, bounds.lower_at)[0] == bounds.lower
+    assert eigenvalue_range(model, bounds.upper_at)[1] == bounds.upper
+    for at in (bounds.lower_at, bounds.upper_at):
+        assert np.all((model.position_lower <= at) & (at <= model.position_upper))
+
+
+def test_invalid_ranges_are_refused() -> None:
+    arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["continuous", "prismatic"])
+    slide = arm.movable[1]
+    endless = RobotModel.from_urdf(arm.with_joint(slide, limit='<limit effort="1" velocity="1"/>').urdf)
+    with pytest.raises(RobotDynamicsError, match=slide):
+        inertia_bounds(endless)
+    assert inertia_bounds(endless, [-np.inf, 0.0], [np.inf, 0.5]).upper > 0.0
+    with pytest.raises(RobotDynamicsError, match="empty"):
+        inertia_bounds(endless, [0.0, 1.0], [1.0, 0.0])
+
+
+def test_a_coupling_by_a_fraction_has_no_full_turn() -> None:
+    arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["continuous", "continuous"])
+    first, second = arm.movable
+    model = RobotModel.from_urdf(arm.with_joint(second, extra=f'<mimic joint="{first}" multiplier="0.5"/>').urdf)
+    with pytest.raises(RobotDynamicsError, match="full turn"):
+        inertia_bounds(model)
+    assert inertia_bounds(model, [-2 * np.pi], [2 * np.pi]).upper > 0.0
+
+
+P = spong_elbow.Parameters(0.7, 0.25, 0.3, 1.5, 2.5, 0.08, 0.11)
+
+
+def test_planar_elbow_has_spongs_parameters() -> None:
+    """Each Theta is a sum of ours. Apart from mcy1 and mcy2, zero here, ours are four: Theta_2 = l1 Theta_5."""
+    result = minimal_parameters(load(elbow(P), [0, -P.g, 0]))
+    values = dict(zip(result.names, result.theta.tolist(), strict=True))
+    izz1, izz2 = values.pop("link1.izz + 0.49 link2.mass"), values.pop("link2.izz")
+    mcx1, mcx2 = values.pop("link1.mcx + 0.7 link2.mass"), values.pop("link2.mcx")
+    assert_close(np.array([izz1 + izz2, P.l1 * mcx2, izz2, mcx1, mcx2]), spong_elbow.parameters(P), 1e-13)
+    assert values.keys() == {"link1.mcy", "link2.mcy"}
+    assert_close(list(values.values()), [0.0, 0.0], 1e-15)
+
+
+def test_without_gravity_three_are_left() -> None:
+    """Spong, the remark below (9.133): Theta_1 to Theta_3, apart from mcy2, which is zero."""
+    result = minimal_parameters(load(elbow(P), [0, 0, 0]))
+    assert set(result.names) == {"link1.izz + 0.49 link2.mass", "link2.mcx", "link2.mcy", "link2.izz"}
+    assert {"link1.mcx", "link1.mcy", "link1.mass", "link2.ixx", "link2.mcz"} <= set(result.without_effect)
+
+
+@pytest.mark.parametrize(("robot", "count"), [("panda", 43), ("puma560", 36), ("scara", 5)])
+def test_they_give_the_torque(robot: str, count: int, load_robot: Callable[..., RobotModel]) -> None:
+    """Spong (9.121) at states not used by the search; counts as published (Gaz et al., Mayeda et al.)."""
+    rigid = load_robot(robot)
+    link = rigid.link_names[-1]
+    driven = load_robot(robot, robot).with_payload(link, 1.2, [0.01, 0.02, 0.1], np.eye(3) * 0.01)
+    q, qd, qdd = arms.states(4, rigid.n, 20)
+    assert len(minimal_parameters(rigid).names) == count
+    for model in (rigid, driven):
+        result = minimal_parameters(model)
+        y = result.regressor(q, qd, qdd)
+        assert_close(y @ result.theta, model.inverse_dynamics(q, qd, qdd), 1e-10)
+        columns = y.reshape(-1, len(result.names))
+        assert np.linalg.matrix_rank(columns / np.linalg.norm(columns, axis=0)) == len(result.names)
+    assert any("rotor.inertia" in name for name in result.names) == (robot == "puma560")
+
+
+@given(arm=arms.trees(4))
+def test_minimal_parameters_of_trees(arm: arms.Arm) -> None:
+    model = RobotModel.from_urdf(arm.urdf)
+    result = minimal_parameters(model)
+    q, qd, qdd = arms.states(arm.seed, model.n, 5)
+    assert_close(result.regressor(q, qd, qdd) @ result.theta, model.inverse_dynamics(q, qd, qdd), 1e-9, 100.0)
