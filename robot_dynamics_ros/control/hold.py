@@ -22,7 +22,8 @@ from robot_dynamics_ros.model import RobotModel
 from robot_dynamics_ros.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
-_RUNAWAY = 1.5  # times the speed limit
+_RUNAWAY, _RUNAWAY_TIME = 1.5, 0.02  # times the speed limit, s
+_BLIND_TIME = 0.1  # s without feedback after which the arm may have moved on
 _NEAR = 0.05  # rad or m
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
@@ -41,7 +42,7 @@ class DampingCheck:
 
     A joint that has exceeded its speed limit in both directions since the fault, with excesses of any joint less than
     0.2 s apart, oscillates because of the damping; a joint that is pushed or falls moves in one direction. A joint at
-    more than 1.5 times its limit has been accelerated by the damping.
+    more than 1.5 times its limit for 0.02 s has been accelerated by the damping.
 
     Attributes
     ----------
@@ -58,9 +59,12 @@ class DampingCheck:
         """Restart the detection; to be called in each cycle in which the law is active, that is, without a fault."""
         self.unstable = False
         self._too_fast_at = -math.inf  # ``update`` then resets the directions
+        self._runs_since = math.inf
 
     def update(self, velocity: Array, time: float) -> None:
         """Update with the measured ``velocity`` (n,) at ``time`` (s) of the plan."""
+        runs = (np.abs(velocity) > _RUNAWAY * self.limits).any()
+        self._runs_since = min(self._runs_since, time) if runs else math.inf
         forth, back = velocity > self.limits, velocity < -self.limits
         if not (forth.any() or back.any()):
             return
@@ -68,8 +72,8 @@ class DampingCheck:
             self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
         self._too_fast_at = time
         self._forth, self._back = self._forth | forth, self._back | back
-        runs_away = np.abs(velocity) > _RUNAWAY * self.limits
-        self.unstable = self.unstable or bool((self._forth & self._back | runs_away).any())
+        runs_away = time - self._runs_since > _RUNAWAY_TIME
+        self.unstable = self.unstable or runs_away or bool((self._forth & self._back).any())
 
 
 class Hold:
@@ -88,7 +92,7 @@ class Hold:
         self._law, self._plan, self._rows = law, plan, rows
         self._load = self._offset = self._held = np.zeros(len(plan.q))
         self._resting = False
-        self._time = 0.0  # s, of the plan
+        self._time = self._blind = 0.0  # s: of the plan, and without a valid state
         self.set_largest_velocity(largest_velocity)
 
     def set_largest_velocity(self, largest_velocity: Array) -> None:
@@ -125,14 +129,15 @@ class Hold:
     def advance(self, estimate: Estimate, dt: float, longest: float) -> None:
         """Advance the plan by ``dt`` (s); each joint stops within ``longest`` (s) and before its limit.
 
-        Without a valid state the plan holds the last measured position. Its time is the sum of time steps, because
-        stamps may stand still or jump.
+        Without a valid state the plan holds the last measured position, after 0.1 s the one at which feedback returns.
+        Its time is the sum of time steps, because stamps may stand still or jump.
         """
         self._time += dt
+        self._blind = 0.0 if estimate.valid else self._blind + dt
         plan, time = self._plan, self._time
         self._law.deactivate()
         if not estimate.valid:
-            if not self._resting or estimate.stale:
+            if not self._resting or estimate.stale or self._blind > _BLIND_TIME:
                 plan.hold(time, estimate.state[0] if estimate.known else plan.q)
                 self._resting = False
             return
