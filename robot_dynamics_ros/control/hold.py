@@ -23,7 +23,6 @@ from robot_dynamics_ros.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
 _RUNAWAY, _RUNAWAY_TIME = 1.5, 0.02  # times the speed limit, s
-_BLIND_TIME = 0.1  # s without feedback after which the arm may have moved on
 _NEAR = 0.05  # rad or m
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
@@ -91,8 +90,8 @@ class Hold:
         """
         self._law, self._plan, self._rows = law, plan, rows
         self._load = self._offset = self._held = np.zeros(len(plan.q))
-        self._resting = False
-        self._time = self._blind = 0.0  # s: of the plan, and without a valid state
+        self._resting = self._was_blind = False
+        self._time = 0.0  # s, of the plan
         self.set_largest_velocity(largest_velocity)
 
     def set_largest_velocity(self, largest_velocity: Array) -> None:
@@ -129,21 +128,21 @@ class Hold:
     def advance(self, estimate: Estimate, dt: float, longest: float) -> None:
         """Advance the plan by ``dt`` (s); each joint stops within ``longest`` (s) and before its limit.
 
-        Without a valid state the plan holds the last measured position, after 0.1 s the one at which feedback returns.
-        Its time is the sum of time steps, because stamps may stand still or jump.
+        Without a valid state the plan holds the last measured position. If the arm has moved on when feedback returns,
+        the stop begins anew. Its time is the sum of time steps, because stamps may stand still or jump.
         """
         self._time += dt
-        self._blind = 0.0 if estimate.valid else self._blind + dt
+        was_blind, self._was_blind = self._was_blind, not estimate.valid
         plan, time = self._plan, self._time
         self._law.deactivate()
         if not estimate.valid:
-            if not self._resting or estimate.stale or self._blind > _BLIND_TIME:
+            if not self._resting or estimate.stale:
                 plan.hold(time, estimate.state[0] if estimate.known else plan.q)
                 self._resting = False
             return
         q, qd = estimate.state
         self._damping.update(qd, time)
-        if not self._resting:
+        if not self._resting or (was_blind and (np.abs(plan.q - q) > _NEAR).any()):
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
             deceleration = np.maximum(self._law.tuning.deceleration, np.abs(qd) / longest)
             plan.rest_from(time, q, qd, stopping_deceleration(self._rows, q, qd, deceleration))

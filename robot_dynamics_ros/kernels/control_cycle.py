@@ -108,9 +108,10 @@ def _stands_at_speed(new: Array, last: Array, bounds: Array, dt: float, j: int) 
 def _moves_too_far(new: Array, last: Array, bounds: Array, dt: float, trusts_velocity: bool, j: int) -> bool:
     """Return True if a position changes by more than the step and the motion at twice its velocity.
 
-    If the velocity is not trusted, it is the motion at the largest one.
+    If the velocity is not trusted, it is the motion at the largest one, which also bounds the velocity.
     """
-    speed = 2.0 * max(abs(new[1, j]), abs(last[1, j])) if trusts_velocity else bounds[SPEED, j]
+    largest = bounds[SPEED, j]
+    speed = 2.0 * min(max(abs(new[1, j]), abs(last[1, j])), largest) if trusts_velocity else largest
     return bool(abs(new[0, j] - last[0, j]) > bounds[STEP, j] + speed * dt)
 
 
