@@ -67,7 +67,7 @@ class Estimator:
         n = len(self._names)
         self._continuous = continuous if continuous is not None and continuous.any() else None
         self._bounds = np.full((4, n), np.inf)  # of check_state
-        self._memory = np.zeros((10, n))
+        self._memory = np.zeros((11, n))
         self._trust = Trust.FULL  # of the last valid state
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout

@@ -22,7 +22,7 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
-_RUNAWAY = 1.5  # times the speed limit
+_RUNAWAY, _RUNAWAY_TIME = 1.5, 0.02  # times the speed limit, s
 _NEAR = 0.05  # rad or m
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
@@ -41,7 +41,7 @@ class DampingCheck:
 
     A joint that has exceeded its speed limit in both directions since the fault, with excesses of any joint less than
     0.2 s apart, oscillates because of the damping; a joint that is pushed or falls moves in one direction. A joint at
-    more than 1.5 times its limit has been accelerated by the damping.
+    more than 1.5 times its limit for 0.02 s has been accelerated by the damping.
 
     Attributes
     ----------
@@ -58,9 +58,12 @@ class DampingCheck:
         """Restart the detection; to be called in each cycle in which the law is active, that is, without a fault."""
         self.unstable = False
         self._too_fast_at = -math.inf  # ``update`` then resets the directions
+        self._runs_since = math.inf
 
     def update(self, velocity: Array, time: float) -> None:
         """Update with the measured ``velocity`` (n,) at ``time`` (s) of the plan."""
+        runs = (np.abs(velocity) > _RUNAWAY * self.limits).any()
+        self._runs_since = min(self._runs_since, time) if runs else math.inf
         forth, back = velocity > self.limits, velocity < -self.limits
         if not (forth.any() or back.any()):
             return
@@ -68,8 +71,8 @@ class DampingCheck:
             self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
         self._too_fast_at = time
         self._forth, self._back = self._forth | forth, self._back | back
-        runs_away = np.abs(velocity) > _RUNAWAY * self.limits
-        self.unstable = self.unstable or bool((self._forth & self._back | runs_away).any())
+        runs_away = time - self._runs_since > _RUNAWAY_TIME
+        self.unstable = self.unstable or runs_away or bool((self._forth & self._back).any())
 
 
 class Hold:
@@ -87,7 +90,7 @@ class Hold:
         """
         self._law, self._plan, self._rows = law, plan, rows
         self._load = self._offset = self._held = np.zeros(len(plan.q))
-        self._resting = False
+        self._resting = self._was_blind = False
         self._time = 0.0  # s, of the plan
         self.set_largest_velocity(largest_velocity)
 
@@ -125,10 +128,11 @@ class Hold:
     def advance(self, estimate: Estimate, dt: float, longest: float) -> None:
         """Advance the plan by ``dt`` (s); each joint stops within ``longest`` (s) and before its limit.
 
-        Without a valid state the plan holds the last measured position. Its time is the sum of time steps, because
-        stamps may stand still or jump.
+        Without a valid state the plan holds the last measured position. If the arm has moved on when feedback returns,
+        the stop begins anew. Its time is the sum of time steps, because stamps may stand still or jump.
         """
         self._time += dt
+        was_blind, self._was_blind = self._was_blind, not estimate.valid
         plan, time = self._plan, self._time
         self._law.deactivate()
         if not estimate.valid:
@@ -138,7 +142,7 @@ class Hold:
             return
         q, qd = estimate.state
         self._damping.update(qd, time)
-        if not self._resting:
+        if not self._resting or (was_blind and (np.abs(plan.q - q) > _NEAR).any()):
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
             deceleration = np.maximum(self._law.tuning.deceleration, np.abs(qd) / longest)
             plan.rest_from(time, q, qd, stopping_deceleration(self._rows, q, qd, deceleration))

@@ -133,6 +133,44 @@ def test_joints_that_freeze_in_motion_are_detected_before_the_law_accelerates_th
     assert session.causes == ["state_implausible"] and speed < 2.0 * before
 
 
+@pytest.mark.parametrize("joint", [slice(None), 1])
+def test_values_that_freeze_after_an_invalid_message_are_no_feedback(joint: Any) -> None:
+    """As of a slave that is lost: one NaN, then the last position, within the noise of an encoder, and velocity 0."""
+    session = arm().run(0.4)
+    move(session)
+    session.run(0.5)
+    q = session.plant.q.copy()
+    session.cycle(q=np.full(7, np.nan))
+
+    def freeze(session: Session) -> dict[str, Any]:
+        state = np.array((session.plant.q, session.plant.qd))
+        state[0, joint], state[1, joint] = q[joint] + 1e-5 * (session.random.random() > 0.9), 0.0
+        return {"q": state[0], "qd": state[1]}
+
+    until_zero(session, 1.5, freeze)
+    assert session.controller.mode.value == "zero"
+
+
+@pytest.mark.parametrize("cycles", [1, 10])
+def test_a_false_velocity_does_not_end_the_hold(cycles: int) -> None:
+    session = arm().run(0.4)
+    move(session)
+    session.run(0.5)
+    for k in range(400):
+        session.cycle(qd=session.plant.qd + (6.0 if k < cycles else 0.0))
+    assert session.causes and np.abs(session.plant.qd).max() < 0.05
+
+
+def test_a_jump_that_stays_leaves_the_other_joints_held() -> None:
+    session = arm().run(0.4)
+    move(session)
+    session.run(0.5)
+    before = session.plant.q.copy()
+    for _ in range(400):
+        session.cycle(q=session.plant.q + np.array([0, 0.08, 0, 0, 0, 0, 0]))
+    assert session.causes and np.abs(session.plant.qd).max() < 0.05 and np.abs(session.plant.q - before).max() < 0.3
+
+
 def test_a_hold_that_accelerates_a_joint_ends() -> None:
     """Position and velocity of the first joint are mirrored about the start, so that all feedback is positive."""
     session = arm().run(0.4)
@@ -145,7 +183,7 @@ def test_a_hold_that_accelerates_a_joint_ends() -> None:
 
     move(session)
     speed, _ = until_zero(session, 1.5, mirror)
-    assert session.controller.mode.value != "active" and speed < 6.0
+    assert session.controller.mode.value != "active" and speed < 8.0
     assert abs(session.plant.qd[0]) < 0.8 * speed, "friction slows it"
 
 

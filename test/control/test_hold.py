@@ -10,7 +10,7 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Cause, Mode
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
 from support.controlled_arm import MODEL, REST, WEIGHT, Q, command, started
@@ -22,7 +22,8 @@ PERIOD, LATE = 0.002, 25
 def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(load_robot: Callable[..., RobotModel]) -> None:
     """With delays of 50 ms the law and the hold oscillate; with gravity compensation alone the arm stops."""
     model = load_robot("panda", "panda")
-    controller = make_controller(model, ControllerSettings())
+    settings = ControllerSettings(safety=SafetySettings(position_step_limit=(np.inf,)))  # joints hit their limits
+    controller = make_controller(model, settings)
     start = READY["panda"]
     plant = Plant(model, step_size=PERIOD / 2, initial_positions=start, initial_velocities=np.full(7, 0.5))
     effort = model.gravity_torque(start)

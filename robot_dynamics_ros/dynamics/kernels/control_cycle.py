@@ -12,8 +12,8 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 
 GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)  # results of check_state
 STEP, SPEED, MODELLED_FRICTION, UNKNOWN_FRICTION = range(4)  # rows of its bounds
-MOVED, IMPLIED, IMPLIED_STILL, SPEED_BEFORE, STILL_TIME = range(5)  # rows of its memory
-DRIVEN_TIME, EFFORT, STILL, DISTRUSTED, DESIRED = range(5, 10)
+MOVED, IMPLIED, IMPLIED_STILL, REST, REST_SPEED, REST_TIME = range(6)  # rows of its memory
+DRIVEN_TIME, EFFORT, STILL, DISTRUSTED, DESIRED = range(6, 11)
 CLAMPED, SLOWED = 1, 2  # results of limit_effort
 
 _WINDOW = 0.1  # s
@@ -52,10 +52,12 @@ def check_state(
     effort, desired
         Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,).
     memory
-        (10, n), updated: change of position and integral of velocity in the window; since the position last changed,
-        the integral of velocity, the speed before it, the time (s), the time for which it should move, and the effort
-        before it; 1 for a position that stands still although it must move, until it changes; 1 for a velocity that
-        contradicts the position, until both agree in motion; desired position when position or velocity last changed.
+        (11, n), updated: change of position and integral of velocity in the window; the integral of velocity since the
+        position last changed; a position, and the speed before and the time (s) for which the joint has been within a
+        tenth of the step of it; since the position last changed, the time for which it should move, and the effort
+        before; 1 for a position that stands still although it must move, until it changes, or 2 until it leaves that
+        tenth; 1 for a velocity that contradicts the position, until both agree in motion; desired position when
+        position or velocity last changed.
 
     Returns
     -------
@@ -68,16 +70,18 @@ def check_state(
     for j in range(n):
         if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):  # True for NaN
             return OUT_OF_BOUNDS, j, False
-    compared, unchanged, result, joint, distrusted = 0.0 < dt <= longest, True, GOOD, 0, False
+    compared, unchanged, result, joint = 0.0 < dt <= longest, True, GOOD, 0
     for j in range(n):
         unchanged = unchanged and new[0, j] == last[0, j] and new[1, j] == last[1, j]
         if compared and bounds[STEP, j] < math.inf:
-            if measures_velocity and _stands_at_speed(new, last, bounds, dt, j):
-                memory[DISTRUSTED, j], result, joint = 1.0, CONTRADICTS, j
-            if _moves_too_far(new, last, bounds, dt, measures_velocity and memory[DISTRUSTED, j] == 0.0, j):
+            trusted = (
+                measures_velocity and memory[DISTRUSTED, j] == 0.0 and not _stands_at_speed(new, last, bounds, dt, j)
+            )
+            if _moves_too_far(new, last, bounds, dt, trusted, j):
                 return IMPLAUSIBLE, j, False
-    if result == GOOD and unchanged:
+    if unchanged:
         result = UNCHANGED
+    distrusted = False
     kept = math.exp(-dt / _WINDOW) if compared else 0.0
     for j in range(n):
         if dt == 0.0:
@@ -104,9 +108,10 @@ def _stands_at_speed(new: Array, last: Array, bounds: Array, dt: float, j: int) 
 def _moves_too_far(new: Array, last: Array, bounds: Array, dt: float, trusts_velocity: bool, j: int) -> bool:
     """Return True if a position changes by more than the step and the motion at twice its velocity.
 
-    If the velocity is not trusted, it is the motion at the largest one.
+    If the velocity is not trusted, it is the motion at the largest one, which also bounds the velocity.
     """
-    speed = 2.0 * max(abs(new[1, j]), abs(last[1, j])) if trusts_velocity else bounds[SPEED, j]
+    largest = bounds[SPEED, j]
+    speed = 2.0 * min(max(abs(new[1, j]), abs(last[1, j])), largest) if trusts_velocity else largest
     return bool(abs(new[0, j] - last[0, j]) > bounds[STEP, j] + speed * dt)
 
 
@@ -127,11 +132,14 @@ def _contradicts(
     if not measures_velocity or step == math.inf:
         return False
     if abs(memory[IMPLIED_STILL, j]) > step:
-        memory[STILL, j] = 1.0
+        memory[STILL, j] = max(memory[STILL, j], 1.0)
+    if _stands_at_speed(new, last, bounds, dt, j):
+        memory[DISTRUSTED, j] = 1.0
+        return True
     larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
     if mismatch > tolerance + 0.35 * larger:
         if abs(moved) < abs(implied) and (change == 0.0 or abs(moved) < 0.01 * abs(implied)):
-            memory[STILL, j] = 1.0
+            memory[STILL, j] = max(memory[STILL, j], 1.0)
             return False
         memory[DISTRUSTED, j] = 1.0
         return True
@@ -154,34 +162,39 @@ def _note_rest(
     memory: Array,
     j: int,
 ) -> None:
-    """Mark a position that is constant under an active law although the joint must move, in three cases.
+    """Mark a position that is constant although the joint must move, in three cases.
 
-    The joint was so fast that it could not stop so soon within a tenth of the step. For longer than ``longest``, the
-    effort has changed by more than the modelled and all of the unknown friction, and the position is not within half
-    the step of the desired one (a fifth if no value changes). Or the effort has changed by more than the modelled and a
-    quarter of the unknown friction, the velocity is constant, and the desired position, if any, has moved by twice the
-    step.
+    The joint was so fast, within its limit, that it could not stop so soon within a tenth of the step. Or, under an
+    active law for longer than ``longest``, the effort has changed by more than the modelled and all of the unknown
+    friction, and the position is not within half the step of the desired one (a fifth if no value changes). Or the
+    effort has changed by more than the modelled and a quarter of the unknown friction, the velocity is constant, and
+    the desired position, if any, has moved by twice the step.
     """
     step, change = bounds[STEP, j], new[0, j] - last[0, j]
     constant = measures_velocity and change == 0.0 and new[1, j] == last[1, j]
     if not constant or math.isnan(effort[j] + memory[DESIRED, j]):
         memory[DESIRED, j] = desired[j]
-    if change != 0.0:
+    if abs(new[0, j] - memory[REST, j]) > 0.1 * step:
+        memory[REST, j], memory[REST_TIME, j], memory[STILL, j] = new[0, j], 0.0, 0.0
+        memory[REST_SPEED, j] = max(abs(new[1, j]), abs(last[1, j])) if memory[DISTRUSTED, j] == 0.0 else 0.0
+    else:
+        memory[REST_TIME, j] += max(dt, 0.0)
+    speed = memory[REST_SPEED, j]
+    fast = 0.2 * step * _FASTEST_STOP < speed**2 and speed <= bounds[SPEED, j]
+    if fast and memory[REST_TIME, j] > speed / _FASTEST_STOP:
+        memory[STILL, j] = 2.0
+    if change != 0.0 and memory[STILL, j] == 1.0:
         memory[STILL, j] = 0.0
     if change != 0.0 or math.isnan(effort[j] + memory[EFFORT, j]):
-        memory[STILL_TIME, j], memory[DRIVEN_TIME, j], memory[EFFORT, j] = 0.0, 0.0, effort[j]
-        memory[SPEED_BEFORE, j] = max(abs(new[1, j]), abs(last[1, j]))
+        memory[DRIVEN_TIME, j], memory[EFFORT, j] = 0.0, effort[j]
         return
-    memory[STILL_TIME, j] += max(dt, 0.0)
-    speed = memory[SPEED_BEFORE, j]
-    stopped_at_once = speed**2 > 0.2 * step * _FASTEST_STOP and memory[STILL_TIME, j] > speed / _FASTEST_STOP
     push, near = abs(effort[j] - memory[EFFORT, j]) - bounds[MODELLED_FRICTION, j], (0.2 if unchanged else 0.5) * step
     driven = push > bounds[UNKNOWN_FRICTION, j] and not abs(desired[j] - new[0, j]) <= near
     pushed = constant and push > 0.25 * bounds[UNKNOWN_FRICTION, j]
     memory[DRIVEN_TIME, j] = memory[DRIVEN_TIME, j] + max(dt, 0.0) if driven or pushed else 0.0
     left = pushed and not abs(desired[j] - memory[DESIRED, j]) <= 2.0 * step
-    if step < math.inf and (stopped_at_once or (memory[DRIVEN_TIME, j] > longest and (driven or left))):
-        memory[STILL, j] = 1.0
+    if memory[DRIVEN_TIME, j] > longest and step < math.inf and (driven or left):
+        memory[STILL, j] = max(memory[STILL, j], 1.0)
 
 
 @kernel
