@@ -1,4 +1,4 @@
-"""What is learnt from a recording: identified parameters, reports, and a view in the browser.
+"""Analysis of recordings: identification of parameters, reports, and a view in the browser.
 
 Imports ``runs``, ``recordings`` and what is below them, and no ROS. ``identification`` estimates a dynamics file,
 ``report`` writes one page about a run, ``view`` shows a robot that moves. Start with the ``__init__`` of one of them.
