@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from robot_dynamics_ros import RobotModel, resources
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base import resources
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_files_of_the_source_tree_are_found() -> None:

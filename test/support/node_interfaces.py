@@ -54,8 +54,8 @@ def _sources(program: str) -> dict[str, ast.Module]:
         for node in ast.walk(found[name]):
             if isinstance(node, ast.ImportFrom):
                 package, _, module = str(node.module).rpartition(".")
-                left += [module] if package == f"{PACKAGE}.nodes" else []
-                left += [alias.name for alias in node.names] if node.module == f"{PACKAGE}.nodes" else []
+                left += [module] if package == f"{PACKAGE}.ros.nodes" else []
+                left += [alias.name for alias in node.names] if node.module == f"{PACKAGE}.ros.nodes" else []
     return found
 
 
