@@ -41,9 +41,10 @@ def test_an_unknown_robot_or_kind_is_refused() -> None:
 
 
 def test_missing_files_are_reported(tmp_path: Path) -> None:
-    lonely = tmp_path / "robot_dynamics_ros"
-    lonely.mkdir()
-    (lonely / "__init__.py").touch()
+    lonely = tmp_path / "robot_dynamics_ros" / "base"
+    lonely.mkdir(parents=True)
+    for folder in (lonely, lonely.parent):
+        (folder / "__init__.py").touch()
     # A package.xml of something else beside the modules is not ours.
     (tmp_path / "package.xml").write_text("<package><name>other</name></package>", encoding="utf-8")
     for module in (resources.__file__, sys.modules[RobotDynamicsError.__module__].__file__):
