@@ -16,7 +16,6 @@ WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BENCH_ARGS ?=
 CHAOS_ARGS ?=
 SOAK_ARGS ?=
-MUTATION_ARGS ?=
 COVERAGE_ARGS ?=
 UV ?= uv
 
@@ -143,11 +142,6 @@ FUZZ_ARGS ?= --seconds 100
 .PHONY: fuzz
 fuzz: $(TEST) ## try broken URDFs, dynamics files, messages, parameters and bags for ten minutes
 	@$(BIN)/python -m tools.fuzz $(FUZZ_ARGS)
-
-# Resumes where it was stopped. MUTATION_ARGS='--write docs/reliability.md' updates that page.
-.PHONY: mutation
-mutation: $(TEST) ## mutation test of kernels, control and the friction step (an hour or more)
-	@$(BIN)/python -m tools.mutation $(MUTATION_ARGS)
 
 .PHONY: input-costs
 input-costs: $(TEST) ## measure the largest time and memory for one message or file (half a minute)
