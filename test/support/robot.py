@@ -234,8 +234,8 @@ class Robot(Driver):
         return self.answers[-1]
 
     def later_answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> JointState:
-        """Return the command for this state after the transition to another law, which takes 0.2 s."""
-        stamps, clock = self.now + 250_000_000, time.monotonic() + 0.25
+        """Return the command for this state after the transition to another law, which takes 0.2 s or longer."""
+        stamps, clock = self.now + 600_000_000, time.monotonic() + 0.6
         self.drive(lambda: self.now > stamps and time.monotonic() > clock, "the law to take over", q, qd)
         return self.answer_to(q, qd)
 
