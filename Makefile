@@ -67,7 +67,7 @@ test: $(TEST) ## the tests that take a few minutes
 	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 # Tests that neither start processes nor compile many kernels.
-QUICK := $(addprefix test/,bags control messages model nodes offline oracles parameters report)
+QUICK := $(addprefix test/,analysis/report base control dynamics/model oracles recordings ros/nodes runs)
 .PHONY: test-quick
 test-quick: $(TEST) ## most tests of the library, in a minute: no processes, few kernels to compile
 	@$(BIN)/python -m pytest $(PARALLEL) $(QUICK) $(PYTEST_ARGS)
@@ -147,7 +147,7 @@ fuzz: $(TEST) ## try broken URDFs, dynamics files, messages, parameters and bags
 input-costs: $(TEST) ## measure the largest time and memory for one message or file (half a minute)
 	@$(BIN)/python -m tools.input_costs
 
-INTERPRETED := test/kernels test/model test/codegen test/oracles test/test_textbook.py
+INTERPRETED := test/dynamics test/oracles test/test_textbook.py
 .PHONY: test-interpreted
 test-interpreted: $(TEST) ## the tests of the dynamics with the kernels as plain Python, fewer random cases
 	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest $(INTERPRETED) $(PYTEST_ARGS)
@@ -165,8 +165,8 @@ test-jazzy: ## the same with Ubuntu 24.04's
 	@$(MAKE) test-distribution DISTRIBUTION=jazzy VENV=.venv-jazzy PYTHON='$(PYTHON_JAZZY)'
 
 # Without ROS, and therefore without tests that import its messages.
-DISTRIBUTION_TESTS := $(addprefix test/,bags codegen control formulations identification kernels model offline oracles \
-	simulation test_public_robots.py test_robots.py test_textbook.py)
+DISTRIBUTION_TESTS := $(addprefix test/,analysis/identification control dynamics oracles recordings/bags runs simulation \
+	textbooks test_public_robots.py test_robots.py test_textbook.py)
 test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
 	@$(BIN)/python -m pytest $(PARALLEL) --timeout 1800 $(DISTRIBUTION_TESTS) $(PYTEST_ARGS)
 
