@@ -41,7 +41,8 @@ class MeasuredState(Check):
             Cause.STATE_IMPLAUSIBLE,
             "a position changes by more than twice the motion at its velocity plus `position_step_limit`; over 0.1 s "
             "it differs from the integral of its velocity by more than a quarter of that plus 35 %; a velocity beyond "
-            "its limit has no motion; or a position is constant although its velocity implies that it moves, or "
+            "its limit has no motion; a joint rests within a tenth of `position_step_limit` although it was too fast "
+            "to stop in it; or a position is constant although its velocity implies that it moves, or "
             "although its effort changed by more than twice its friction and a fifth of its limit; a twentieth, if the "
             "velocity is constant too and the desired position has moved by twice `position_step_limit`",
             "`position_step_limit: [0.05]`",

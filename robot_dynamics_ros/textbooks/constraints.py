@@ -21,7 +21,13 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.loops import NEGLIGIBLE, Constraints, joint_indices, largest, loop_constraints
+from robot_dynamics_ros.dynamics.model.loops import (
+    NEGLIGIBLE,
+    Constraints,
+    joint_indices,
+    largest_magnitude,
+    loop_constraints,
+)
 from robot_dynamics_ros.dynamics.model.properties import Wrenches
 
 _ROUNDING = 1e-9  # absolute, in velocities and accelerations of the constraints
@@ -339,7 +345,7 @@ def run_constrained(
 
     position, velocity = model.vector("q", q), model.vector("qd", qd)
     now = constraints(position, velocity)
-    first = largest(now.error)
+    first = largest_magnitude(now.error)
     if first > _OPEN:
         raise RobotDynamicsError(
             f"the initial position violates the constraints by {first:.3g}. Cure: compute it with close_loops"
@@ -357,15 +363,15 @@ def run_constrained(
         position = x + h / 6 * (v + 2 * v2 + 2 * v3 + v4)
         velocity = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
         now = constraints(position, velocity)
-        drift = largest(now.error)
+        drift = largest_magnitude(now.error)
         for _ in range(_CORRECTIONS):
             change = least_change(model.mass_matrix(position), now.jacobian, -now.error)[0]
             position = position + change
             now = constraints(position, velocity)
-            if largest(change) <= _CONVERGED:
+            if largest_magnitude(change) <= _CONVERGED:
                 break
         velocity = consistent_velocity(model, position, velocity, now)
-        rows.append((position, velocity, acceleration(t + h, position, velocity), drift, largest(now.error)))
+        rows.append((position, velocity, acceleration(t + h, position, velocity), drift, largest_magnitude(now.error)))
     positions, velocities, solutions, *gaps = zip(*rows, strict=True)
     qdd, multipliers = zip(*((solution.qdd, solution.multipliers) for solution in solutions), strict=True)
     columns = (np.array(column) for column in (positions, velocities, qdd, multipliers, *gaps))

@@ -17,6 +17,7 @@ DRIVEN_TIME, EFFORT, STILL, DISTRUSTED, DESIRED = range(6, 11)
 CLAMPED, SLOWED = 1, 2  # results of limit_effort
 
 _WINDOW = 0.1  # s
+_UNTIL_IT_CHANGES, _UNTIL_IT_LEAVES = 1.0, 2.0  # values of STILL
 _FASTEST_STOP = 50.0  # rad/s^2 or m/s^2, a deceleration that no joint reaches
 
 
@@ -53,11 +54,11 @@ def check_state(
         Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,).
     memory
         (11, n), updated: change of position and integral of velocity in the window; the integral of velocity since the
-        position last changed; a position, and the speed before and the time (s) for which the joint has been within a
-        tenth of the step of it; since the position last changed, the time for which it should move, and the effort
-        before; 1 for a position that stands still although it must move, until it changes, or 2 until it leaves that
-        tenth; 1 for a velocity that contradicts the position, until both agree in motion; desired position when
-        position or velocity last changed.
+        position last changed; a position of rest, the speed at which the joint came to it, and the time (s) for which
+        it has been within a tenth of the step of it; since the position last changed, the time for which it should
+        move, and the effort before; 1 for a position that stands still although it must move, until it changes, 2 until
+        it leaves that tenth, else 0; 1 for a velocity that contradicts the position, until both agree in motion;
+        desired position when position or velocity last changed.
 
     Returns
     -------
@@ -90,7 +91,8 @@ def check_state(
             memory[MOVED, j] = memory[IMPLIED, j] = 0.0
         elif _contradicts(new, last, bounds, dt, kept, measures_velocity, memory, j) and result < CONTRADICTS:
             result, joint = CONTRADICTS, j
-        _note_rest(new, last, bounds, dt, longest, measures_velocity, unchanged, effort, desired, memory, j)
+        _note_sudden_rest(new, last, bounds, dt, memory, j)
+        _note_driven_rest(new, last, bounds, dt, longest, measures_velocity, unchanged, effort, desired, memory, j)
         if memory[STILL, j] != 0.0 and result != STANDS_STILL:
             result, joint = STANDS_STILL, j
         distrusted = distrusted or memory[DISTRUSTED, j] != 0.0
@@ -132,14 +134,14 @@ def _contradicts(
     if not measures_velocity or step == math.inf:
         return False
     if abs(memory[IMPLIED_STILL, j]) > step:
-        memory[STILL, j] = max(memory[STILL, j], 1.0)
+        memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
     if _stands_at_speed(new, last, bounds, dt, j):
         memory[DISTRUSTED, j] = 1.0
         return True
     larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
     if mismatch > tolerance + 0.35 * larger:
         if abs(moved) < abs(implied) and (change == 0.0 or abs(moved) < 0.01 * abs(implied)):
-            memory[STILL, j] = max(memory[STILL, j], 1.0)
+            memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
             return False
         memory[DISTRUSTED, j] = 1.0
         return True
@@ -149,7 +151,26 @@ def _contradicts(
 
 
 @inlined
-def _note_rest(
+def _note_sudden_rest(new: Array, last: Array, bounds: Array, dt: float, memory: Array, j: int) -> None:
+    """Mark a joint that rests within a tenth of the step although it could not have stopped in it.
+
+    At the deceleration a, a joint of speed v stops after the time v / a and the distance v^2 / (2 a). If that is longer
+    than a tenth of the step, the joint must leave it within that time. Speeds beyond the limit are not considered.
+    """
+    within = 0.1 * bounds[STEP, j]
+    if abs(new[0, j] - memory[REST, j]) > within:
+        memory[REST, j], memory[REST_TIME, j], memory[STILL, j] = new[0, j], 0.0, 0.0
+        memory[REST_SPEED, j] = max(abs(new[1, j]), abs(last[1, j])) if memory[DISTRUSTED, j] == 0.0 else 0.0
+    else:
+        memory[REST_TIME, j] += max(dt, 0.0)
+    speed = memory[REST_SPEED, j]
+    fast = 2.0 * within * _FASTEST_STOP < speed**2 and speed <= bounds[SPEED, j]
+    if fast and memory[REST_TIME, j] > speed / _FASTEST_STOP:
+        memory[STILL, j] = _UNTIL_IT_LEAVES
+
+
+@inlined
+def _note_driven_rest(
     new: Array,
     last: Array,
     bounds: Array,
@@ -162,28 +183,18 @@ def _note_rest(
     memory: Array,
     j: int,
 ) -> None:
-    """Mark a position that is constant although the joint must move, in three cases.
+    """Mark a position that is constant for longer than ``longest`` under an active law, in two cases.
 
-    The joint was so fast, within its limit, that it could not stop so soon within a tenth of the step. Or, under an
-    active law for longer than ``longest``, the effort has changed by more than the modelled and all of the unknown
-    friction, and the position is not within half the step of the desired one (a fifth if no value changes). Or the
-    effort has changed by more than the modelled and a quarter of the unknown friction, the velocity is constant, and
-    the desired position, if any, has moved by twice the step.
+    The effort has changed by more than the modelled and all of the unknown friction, and the position is not within
+    half the step of the desired one (a fifth if no value changes). Or the effort has changed by more than the modelled
+    and a quarter of the unknown friction, the velocity is constant, and the desired position, if any, has moved by
+    twice the step.
     """
     step, change = bounds[STEP, j], new[0, j] - last[0, j]
     constant = measures_velocity and change == 0.0 and new[1, j] == last[1, j]
     if not constant or math.isnan(effort[j] + memory[DESIRED, j]):
         memory[DESIRED, j] = desired[j]
-    if abs(new[0, j] - memory[REST, j]) > 0.1 * step:
-        memory[REST, j], memory[REST_TIME, j], memory[STILL, j] = new[0, j], 0.0, 0.0
-        memory[REST_SPEED, j] = max(abs(new[1, j]), abs(last[1, j])) if memory[DISTRUSTED, j] == 0.0 else 0.0
-    else:
-        memory[REST_TIME, j] += max(dt, 0.0)
-    speed = memory[REST_SPEED, j]
-    fast = 0.2 * step * _FASTEST_STOP < speed**2 and speed <= bounds[SPEED, j]
-    if fast and memory[REST_TIME, j] > speed / _FASTEST_STOP:
-        memory[STILL, j] = 2.0
-    if change != 0.0 and memory[STILL, j] == 1.0:
+    if change != 0.0 and memory[STILL, j] == _UNTIL_IT_CHANGES:
         memory[STILL, j] = 0.0
     if change != 0.0 or math.isnan(effort[j] + memory[EFFORT, j]):
         memory[DRIVEN_TIME, j], memory[EFFORT, j] = 0.0, effort[j]
@@ -194,7 +205,7 @@ def _note_rest(
     memory[DRIVEN_TIME, j] = memory[DRIVEN_TIME, j] + max(dt, 0.0) if driven or pushed else 0.0
     left = pushed and not abs(desired[j] - memory[DESIRED, j]) <= 2.0 * step
     if memory[DRIVEN_TIME, j] > longest and step < math.inf and (driven or left):
-        memory[STILL, j] = max(memory[STILL, j], 1.0)
+        memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
 
 
 @kernel

@@ -96,7 +96,7 @@ def close_loops(model: RobotModel, q: ArrayLike, *, held: Sequence[str] = (), to
     rest = np.zeros(model.n)
     now = loop_constraints(model, position, rest)
     for _ in range(_ITERATIONS):
-        if largest(now.error) <= tolerance:
+        if largest_magnitude(now.error) <= tolerance:
             return position
         step = np.zeros(model.n)
         step[moved] = np.linalg.lstsq(now.jacobian[:, moved], -now.error, rcond=NEGLIGIBLE)[0]
@@ -129,7 +129,7 @@ def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([model.joint_names.index(name) for name in names], dtype=np.int64)
 
 
-def largest(values: Array) -> float:
+def largest_magnitude(values: Array) -> float:
     """Return the largest magnitude of ``values``, 0 if there are none."""
     return float(np.max(np.abs(values), initial=0.0))
 
