@@ -271,10 +271,13 @@ class Driver:
         return self.answers[-1]
 
     def _answered(self) -> bool:
-        """Return True if effort and command state are received; the first of one topic may be lost."""
-        if not (self.answers and self.efforts) or nanoseconds(self.answers[-1].header.stamp) != self.now:
+        """Return True if effort and command state are received; the first of one topic may be lost.
+
+        While the arm is stopped, the watchdog may command another effort before the command state is received.
+        """
+        if not self.answers or nanoseconds(self.answers[-1].header.stamp) != self.now:
             return False
-        return bool(self.answers[-1].effort == self.efforts[-1].data)
+        return any(message.data == self.answers[-1].effort for message in self.efforts[-20:])
 
     def follow(self, points: TrajectoryPoints, start: int = 0) -> JointTrajectory:
         message = trajectory_message(points)
