@@ -94,13 +94,6 @@ def test_size_of_metadata_is_limited(others: int, latched: set[str], tmp_path: P
         assert bag.latched == latched
 
 
-def test_qos_profiles_are_not_parsed_as_yaml() -> None:
-    """YAML aliases could expand to any number of values."""
-    with soon():
-        assert recovery.is_latched("- [\n" * (1 << 20) + LATCHED.replace("1\n", "transient_local\n"))
-    assert not recovery.is_latched(LATCHED.replace("durability: 1", "durability: 10")) and not recovery.is_latched(None)
-
-
 def test_chunks_that_overlap_in_time(tmp_path: Path) -> None:
     """rosbags would hold all of them at once: here they are sorted on disk."""
     data = mcap_messages(16, 1 << 16)
@@ -183,8 +176,8 @@ def test_view_instead_of_a_table(view: str, tmp_path: Path) -> None:
         "DELETE FROM sqlite_master WHERE name = 'timestamp_idx'",
         f"UPDATE sqlite_master SET sql = '{view}', rootpage = 0 WHERE name = 'messages'",
     )
-    with soon():
-        assert read_all(bag) == []
+    with soon(), pytest.raises(BagError, match="bag.db3"):
+        read_all(bag)
 
 
 @pytest.mark.parametrize("value", ["zeroblob(900000000)", "f || f"])
@@ -241,10 +234,9 @@ def test_rows_with_overlapping_bytes(tmp_path: Path) -> None:
             place = data[begin + 8 : begin + 10]
             data[begin + 3 : begin + 5] = struct.pack(">H", 60)
             data[begin + 8 : begin + 128] = place * 60
-    bag.write_bytes(data[:-4096])  # which has it read page by page
-    with soon():
-        messages = read_all(bag)
-    assert sum(len(message.data) for message in messages) <= 4 * len(data)
+    bag.write_bytes(data[:-4096])
+    with soon(), pytest.raises(BagError, match="bag.db3"):
+        read_all(bag)
 
 
 def test_metadata_cannot_name_files_of_other_folders(tmp_path: Path) -> None:

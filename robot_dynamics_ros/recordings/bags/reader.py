@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -90,10 +89,10 @@ _PIECE = 1 << 16
 
 
 class _File:
-    """A .mcap or .db3 file, read by rosbags; ``rebuild``, if not None, recovers the rest after an error."""
+    """A .mcap or .db3 file, read by rosbags."""
 
-    def __init__(self, path: Path, rebuild: Callable[[], tuple[Path, list[str]]] | None = None) -> None:
-        self._path, self._rebuild = path, rebuild
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._reader = Reader(path)
         self._reader.open()
         self.start_time = self._reader.start_time
@@ -103,7 +102,7 @@ class _File:
     def messages(self, topics: Collection[str]) -> Iterator[Message]:
         """Yield the messages of these topics, in order of arrival."""
         chosen = [connection for connection in self.connections if connection.topic in topics]
-        left, count = recovery.most_unpacked(self._path), 0
+        left = recovery.most_unpacked(self._path)
         try:
             for connection, received, data in self._reader.messages(chosen) if chosen else ():
                 if type(data) is bytes and type(received) is int and -_INT64 <= received < _INT64:
@@ -111,15 +110,8 @@ class _File:
                     if left < 0:
                         raise ValueError("more messages than the file can hold")
                     yield Message(connection.topic, connection.msgtype, received, data)
-                    count += 1
         except Exception as error:  # damaged files raise errors of many types
-            if self._rebuild is None:
-                raise BagError(f"{self._path}: reading stopped: {error}. Cure: copy it again") from None
-            path, losses = self._rebuild()
-            text = "; ".join(losses) or f"damaged: {error}"
-            warnings.warn(BagWarning(f"{self._path}: {text}. Cure: copy it again, or use the rest"), stacklevel=1)
-            with closing(_File(path)) as rest:
-                yield from islice(rest.messages(topics), count, None)
+            raise BagError(f"{self._path}: reading stopped: {error}. Cure: copy it again") from None
 
 
 class BagReader:
@@ -297,7 +289,7 @@ class BagReader:
             raise ValueError("neither MCAP nor sqlite3")
         if is_bounded(file):
             with suppress(Exception):  # damaged files raise errors of many types
-                return _File(self._plainly_named(file, suffix), lambda: recovery.rebuild(file, self._scratch()))
+                return _File(self._plainly_named(file, suffix))
         path, losses = recovery.rebuild(file, self._scratch())
         self._losses += losses
         return _File(path)

@@ -1,44 +1,47 @@
 """Recovery of bag files that rosbags rejects, or would read with unbounded memory: truncated, damaged or crafted files.
 
-MCAP records (mcap.dev/spec) or sqlite3 pages are read in sequence, without index or B-trees, and complete messages are
-written to a temporary .db3 file, which rosbags reads.
+Complete messages are read chunk by chunk from an MCAP file (mcap.dev/spec), without its index, or by queries from an
+sqlite3 file. They are written to a temporary .db3 file, which rosbags reads.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sqlite3
 import struct
 from binascii import crc32
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, NamedTuple
 
 import lz4.frame  # type: ignore[import-untyped]
 import numpy as np
 
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
-from robot_dynamics_ros.recordings.bags.sqlite_pages import Row, message_rows, page_size
 from robot_dynamics_ros.recordings.bags.storage import LARGEST, zstd
 
 MCAP, SQLITE = b"\x89MCAP0\r\n", b"SQLite format 3\0"
 """First bytes of the files."""
 
 _LATCHED = re.compile(r"""\bdurability["']?\s*:\s*["']?(1|transient_local)\b""")
-_PROFILES = 1 << 16  # characters of offered QoS profiles, enough for some hundred publishers
 _LATCHED_QOS = """\
 - {history: 1, depth: 1, reliability: 1, durability: 1, deadline: {sec: 0, nsec: 0}, lifespan: {sec: 0, nsec: 0},
    liveliness: 1, liveliness_lease_duration: {sec: 0, nsec: 0}, avoid_ros_namespace_conventions: false}"""
+_PROFILES = 1 << 16  # characters of offered QoS profiles, enough for some hundred publishers
+_SMALL, _TIMES_SIZE = 1 << 30, 100  # limits of the unpacked size: bytes for any file, ratio for a large one
 _SCHEMA_SQL = """\
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
 CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, offered_qos_profiles TEXT);
 CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB);
 BEGIN"""
-_SMALL, _TIMES_SIZE = 1 << 30, 100  # limits of the unpacked size: bytes for any file, ratio for a large one
+
+_Row = tuple["int | None", int, int, bytes]  # row id, channel, time of arrival (ns), data
 
 
 class Channel(NamedTuple):
@@ -60,17 +63,17 @@ def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
     losses: list[str] = []
     with path.open("rb") as file:
         read = _mcap_rows if file.read(len(MCAP)) == MCAP else _sqlite_rows
-    target = folder / "recovered.db3"
+    target, left = folder / "recovered.db3", most_unpacked(path)
     with closing(sqlite3.connect(target, isolation_level=None)) as database:
         database.executescript(_SCHEMA_SQL)
-        database.executemany(
-            "INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?)", _limited(path, read(path, channels, losses))
-        )
-        topics = [
-            (number, *channel[:3], _LATCHED_QOS if is_latched(channel.offered_qos) else "")
-            for number, channel in channels.items()
-        ]
-        database.executemany("INSERT INTO topics VALUES (?, ?, ?, ?, ?)", topics)
+        for row in read(path, channels, losses):
+            left -= len(row[3])
+            if left < 0:
+                raise ValueError(f"it unpacks to more than {most_unpacked(path) * 1e-9:.1f} GB")
+            database.execute("INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?)", row)
+        for number, (*names, offered) in channels.items():
+            topic = (number, *names, _LATCHED_QOS if _LATCHED.search(offered) else "")
+            database.execute("INSERT INTO topics VALUES (?, ?, ?, ?, ?)", topic)
         left_out = database.execute("DELETE FROM messages WHERE topic_id NOT IN (SELECT id FROM topics)").rowcount
         if left_out:
             losses.append(f"{left_out} messages of {path.name} are left out: their channels are not defined")
@@ -82,23 +85,6 @@ def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
 def most_unpacked(path: Path) -> int:
     """Return the largest unpacked size (bytes) accepted for a file: 100 times its size, but at least 1 GiB."""
     return max(_SMALL, _TIMES_SIZE * path.stat().st_size)
-
-
-def _limited(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
-    left = most_unpacked(path)
-    for row in rows:
-        left -= len(row[3])
-        if left < 0:
-            raise ValueError(f"it unpacks to more than {most_unpacked(path) * 1e-9:.1f} GB")
-        yield row
-
-
-def is_latched(offered_qos: object) -> bool:
-    """Return True if ``offered_qos``, rosbag2's YAML of profiles, has transient local durability, by number or by name.
-
-    Other text and values that are not text give False.
-    """
-    return isinstance(offered_qos, str) and _LATCHED.search(offered_qos) is not None
 
 
 def _is_plain_yaml(offered_qos: object) -> bool:
@@ -115,12 +101,14 @@ _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _CHUNK_INDEX, _STATISTICS, _DATA_E
 _FOOTER_SIZE = 37  # bytes, with the trailing magic bytes
 _RECORD = struct.Struct("<BQ")  # opcode, length of the content
 _MESSAGE_HEAD = struct.Struct("<H4xq8x")  # channel, received
-_CHUNK_HEAD = struct.Struct("<qqQI")  # first and last arrival, size, checksum
+_CHUNK_HEAD = struct.Struct("<16xQI")  # size, checksum
+_CHUNK_SIZE = _RECORD.size + _CHUNK_HEAD.size + 4 + 8  # bytes without compressed records and name of compression
 _PIECE = 1 << 16
 _FEW, _RECORDS_PER_BYTE = 1000, 8  # limits of the records in a packed chunk
 _KEYS = 100  # limit of a channel's metadata; recorders write four
 _ZEROS = 512  # bytes; a longer run of zeros at the end comes from the file system
 _HELD, _RATIO = 1 << 25, 64  # limits: bytes of chunks that rosbags holds at once, compression ratio of a chunk
+_OPENERS = {"zstd": zstd.ZstdFile, "lz4": lz4.frame.LZ4FrameFile}
 _DAMAGE = (struct.error, ValueError, OverflowError, MemoryError, RuntimeError, EOFError, zstd.ZstdError)
 
 
@@ -131,59 +119,52 @@ def mcap_is_bounded(path: Path) -> bool:
     damaged file and one of another format. Raises OSError if it cannot be opened.
     """
     size = path.stat().st_size
-    if size < _FOOTER_SIZE:
-        return False
-    with path.open("rb") as file:
-        file.seek(size - _FOOTER_SIZE)
+    with path.open("rb") as file, suppress(*_DAMAGE):
+        file.seek(max(0, size - _FOOTER_SIZE))
         footer = file.read()
         (summary,) = struct.unpack_from("<Q", footer, _RECORD.size)
-        length = size - _FOOTER_SIZE - summary
-        if not footer.endswith(MCAP) or not 0 < summary or not 0 < length <= LARGEST:
-            return False
-        file.seek(summary)
-        with suppress(*_DAMAGE):
-            return _index_is_bounded(file, size, file.read(length))
+        if footer.endswith(MCAP) and 0 < summary and size - summary <= LARGEST:
+            file.seek(summary)
+            return _index_is_bounded(file, size, file.read(size - _FOOTER_SIZE - summary))
     return False
 
 
 def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
-    counts: Counter[int] = Counter()
+    opcodes, chunks = set(), []
+    for opcode, body in _records(summary):
+        opcodes.add(opcode)
+        if opcode == _CHANNEL and not _is_plain_yaml(_channel(body, {})[1].offered_qos):
+            return False
+        if opcode == _CHUNK_INDEX:
+            first, last, begin, length, indexes = struct.unpack_from("<QQQQI", body)
+            compression, end = _text(body, 36 + indexes + 8)
+            chunks.append((begin, length, first, last, compression, *struct.unpack_from("<QQ", body, end)))
     end_of_last, held = 0, []
-    chunks = []
-    for opcode, at, _ in _records(summary):
-        counts[opcode] += 1
-        if opcode == _CHANNEL:
-            if not _is_plain_yaml(_channel(summary[at:], {})[1].offered_qos):
-                return False
-        elif opcode == _CHUNK_INDEX:
-            first, last, begin, length, indexes = struct.unpack_from("<QQQQI", summary, at)
-            compression, end = _text(summary, at + 36 + indexes + 8)
-            chunks.append((begin, length, first, last, compression, *struct.unpack_from("<QQ", summary, end)))
     for begin, length, first, last, compression, packed, plain in sorted(chunks):
-        if begin < end_of_last or begin + length > size or plain > _HELD or packed > length:
+        if begin < end_of_last or begin + length > size or plain > _PIECE + _RATIO * packed:
+            return False
+        if length != _CHUNK_SIZE + len(compression) + packed or (packed != plain and not compression):
             return False
         end_of_last = begin + length
         held += [(first, plain), (max(first, last) + 1, -plain)]
         if compression:
-            file.seek(begin + _RECORD.size + _CHUNK_HEAD.size + 4 + len(compression.encode()) + 8)
-            records, error = _unpacked(compression, file.read(packed), plain)
-            if error or len(records) != plain or plain > _PIECE + _RATIO * packed:
+            file.seek(begin + length - packed)
+            records, error = _unpacked(compression, file.read(packed), min(plain, _HELD))
+            if error or len(records) != plain:
                 return False
     overlapping = np.cumsum([plain for _, plain in sorted(held)])
-    return bool(counts[_STATISTICS] and counts[_SCHEMA] and chunks) and int(overlapping.max()) <= _HELD
+    return opcodes >= {_STATISTICS, _SCHEMA} and bool(chunks) and int(overlapping.max()) <= _HELD
 
 
-def _records(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield opcode, begin and end of each record; ValueError for an incomplete one."""
+def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield opcode and body of each record; ValueError for an incomplete one."""
     at, size, unpack = 0, len(data), _RECORD.unpack_from
     while at < size:
         opcode, length = unpack(data, at)
-        at += 9
-        end = at + length
-        if end > size:
+        at += _RECORD.size + length
+        if at > size:
             raise ValueError("a record is truncated")
-        yield opcode, at, end
-        at = end
+        yield opcode, data[at - length : at]
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
@@ -202,10 +183,9 @@ def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, Channel]:
     end = at + 4 + int.from_bytes(body[at : at + 4], "little")
     metadata, at = {}, at + 4
     for _ in range(_KEYS):
-        if at >= end:
-            break
-        key, at = _text(body, at)
-        metadata[key], at = _text(body, at)
+        if at < end:
+            key, at = _text(body, at)
+            metadata[key], at = _text(body, at)
     return number, Channel(topic, schemas.get(schema, ""), encoding, metadata.get("offered_qos_profiles", ""))
 
 
@@ -213,43 +193,38 @@ def _unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
     """Return unpacked data up to the first error, and that error; ValueError for more than ``most`` bytes."""
     if not compression:
         return packed, ""
-    if compression not in ("zstd", "lz4"):
+    if compression not in _OPENERS:
         raise ValueError(f"unknown compression {compression}")
-    frame = zstd.ZstdDecompressor() if compression == "zstd" else lz4.frame.LZ4FrameDecompressor()
-    parts, error = [], ""
-    left = most
-    for at in range(0, len(packed), _PIECE):
-        try:
-            parts.append(frame.decompress(packed[at : at + _PIECE], max_length=left + 1))
-        except (zstd.ZstdError, RuntimeError, EOFError) as reason:
-            error = str(reason)
-            break
-        left -= len(parts[-1])
-        if left < 0:
-            raise ValueError("it unpacks to more than its declared size")
-        if frame.eof:
-            break
-    return b"".join(parts), error or ("" if frame.eof else "the packed data is truncated")
+    data, error = bytearray(), ""
+    try:
+        with _OPENERS[compression](BytesIO(packed)) as file:
+            while len(data) <= most and (part := file.read1(_PIECE)):
+                data += part
+    except (zstd.ZstdError, RuntimeError, EOFError) as reason:
+        error = str(reason)
+    if len(data) > most:
+        raise ValueError("it unpacks to more than its declared size")
+    return bytes(data), error
 
 
-def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> Iterator[Row]:
+def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> Iterator[_Row]:
     """Yield the messages in the order of the file; fill ``channels`` and ``losses``."""
     schemas: dict[int, str] = {}
-    damaged, chunks, at, has_ended = "", [0, 0], len(MCAP), False
+    damaged, chunks, at, has_ended, opcode = list[str](), 0, len(MCAP), False, 0
     with path.open("rb") as file:
         end = _end_of_data(file, path.stat().st_size)
         while True:
             file.seek(at)
-            head = file.read(min(_RECORD.size, end - at))
-            opcode, length = _RECORD.unpack(head) if len(head) == _RECORD.size else (0, 0)
+            opcode, length = _RECORD.unpack(file.read(min(_RECORD.size, end - at)).ljust(_RECORD.size, b"\0"))
             begin, at = at + _RECORD.size, at + _RECORD.size + length
-            if opcode == _FOOTER:
-                break
             is_whole = 0 < opcode and at <= end
+            if opcode == _FOOTER or (not is_whole and has_ended):
+                break
+            has_ended = has_ended or opcode == _DATA_END
             try:
                 records: Iterator[tuple[int, bytes]] = iter(())
                 if opcode == _CHUNK:
-                    chunks[0] += 1
+                    chunks += 1
                     records = _chunk_records(file, begin, length, end)
                 elif is_whole and opcode in (_SCHEMA, _CHANNEL, _MESSAGE):
                     records = iter([(opcode, _piece(file, begin, length))])
@@ -263,18 +238,13 @@ def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> I
                         number, channels[number] = _channel(body, schemas)
             except _DAMAGE as reason:
                 if is_whole and opcode == _CHUNK:
-                    chunks[1] += 1
-                    damaged = damaged or f"the first at byte {begin}: {reason}"
+                    damaged.append(f"the first at byte {begin}: {reason}")
             if not is_whole:
-                if not has_ended:
-                    losses.append(
-                        f"{path.name} is truncated, as when the recorder is killed or a copy is not finished: "
-                        "later messages are lost"
-                    )
+                text = "is truncated, as when the recorder is killed or a copy is not finished: later messages are lost"
+                losses.append(f"{path.name} {text}")
                 break
-            has_ended = has_ended or opcode == _DATA_END
     if damaged:
-        losses.append(f"{chunks[1]} of {chunks[0]} chunks of {path.name} are damaged, {damaged}")
+        losses.append(f"{len(damaged)} of {chunks} chunks of {path.name} are damaged, {damaged[0]}")
 
 
 def _piece(file: BinaryIO, at: int, size: int) -> bytes:
@@ -287,7 +257,7 @@ def _piece(file: BinaryIO, at: int, size: int) -> bytes:
 def _chunk_records(file: BinaryIO, at: int, length: int, end: int) -> Iterator[tuple[int, bytes]]:
     """Yield opcode and body of the records of a chunk, then raise an error of _DAMAGE if it is incomplete."""
     data = _piece(file, at, min(length, end - at))
-    _, _, size, checksum = _CHUNK_HEAD.unpack_from(data)
+    size, checksum = _CHUNK_HEAD.unpack_from(data)
     compression, begin = _text(data, _CHUNK_HEAD.size)
     if compression and size > LARGEST:
         raise ValueError(f"it would unpack to {size * 1e-6:.0f} MB, above the limit of {LARGEST * 1e-6:.0f} MB")
@@ -297,30 +267,25 @@ def _chunk_records(file: BinaryIO, at: int, length: int, end: int) -> Iterator[t
     most = _FEW + _RECORDS_PER_BYTE * length  # a few kB can unpack to millions of empty records
     if compression and size > most * _RECORD.size and sum(1 for _ in islice(_records(records), most + 1)) > most:
         raise ValueError("more records than its size allows")
-    for opcode, first, last in _records(records):
-        yield opcode, records[first:last]
+    yield from _records(records)
     if error:
         raise ValueError(error)
 
 
 def _end_of_data(file: BinaryIO, size: int) -> int:
     """Return the end of the data, without trailing zeros that a file system may leave."""
-    end = size
-    while end:
-        begin = max(0, end - _PIECE)
+    for begin in range(size // _PIECE * _PIECE, -1, -_PIECE):
         file.seek(begin)
-        left = len(file.read(end - begin).rstrip(b"\0"))
-        end = begin + left
-        if left:
-            break
-    return size if size - end < _ZEROS else end
+        if data := file.read(_PIECE).rstrip(b"\0"):
+            end = begin + len(data)
+            return size if size - end < _ZEROS else end
+    return size
 
 
 # sqlite3
 
-_JOURNALS = ("-wal", "-journal")
-_TABLES = ("topics", "messages")
-_OTHERS = ("schema", "metadata", "message_definitions", "timestamp_idx", "sqlite_stat1", "sqlite_stat4")
+_SMALLEST_ROW = 8  # bytes
+_INT64 = 1 << 63
 _STEPS, _STEPS_PER_BYTE = 1_000_000, 10  # limits of sqlite3's virtual machine
 
 
@@ -331,7 +296,7 @@ def without_journal(path: Path, scratch: Callable[[], Path]) -> Path:
     which sqlite3 would delete. An additional last byte in the copy invalidates that name (sqlite.org/fileformat2.html,
     3).
     """
-    journals = [path.with_name(path.name + end) for end in _JOURNALS]
+    journals = [path.with_name(path.name + end) for end in ("-wal", "-journal")]
     journals = [journal for journal in journals if journal.is_file() and journal.stat().st_size > 0]
     if not journals:
         return path
@@ -355,76 +320,65 @@ def _connected(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _missing(path: Path) -> str:
-    """Describe the missing part of a file by its header (sqlite.org/fileformat2.html, 1.3); "" if it is complete."""
-    with path.open("rb") as file:
-        header = file.read(100)
-    expected, size = int.from_bytes(header[28:32], "big") * page_size(header), path.stat().st_size
-    if header[24:28] != header[92:96] or size >= expected:  # the size is not stored, or the file is complete
-        return ""
-    return f": {(expected - size) * 1e-6:.3g} of {expected * 1e-6:.3g} MB are missing"
-
-
 def sqlite_is_bounded(path: Path) -> bool:
-    """Return True if rosbags reads a file with bounded memory: its B-trees are intact, its schema is a recorder's.
+    """Return True if rosbags reads a file with bounded memory: its B-trees are intact, its schema has stored values.
 
-    Views and generated columns can have any number of bytes, and a damaged B-tree any number of rows.
+    A damaged B-tree can have any number of rows.
     """
-    if _missing(path):
-        return False
-    with suppress(sqlite3.DatabaseError, UnicodeDecodeError, OverflowError), closing(_connected(path)) as database:
-        entries = dict(database.execute("SELECT name, type FROM sqlite_master"))
-        for name, kind in entries.items():
-            if name not in _TABLES + _OTHERS or kind != ("index" if name == "timestamp_idx" else "table"):
-                return False
-            if any(row[6] for row in database.execute(f"PRAGMA table_xinfo({name})")):  # hidden, generated
-                return False
-            if any(row[1] < -1 for row in database.execute(f"PRAGMA index_xinfo({name})")):  # an expression
-                return False
-        database.execute("PRAGMA ignore_check_constraints = ON")
-        if database.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+    with suppress(sqlite3.DatabaseError, ValueError, OverflowError), closing(_connected(path)) as database:
+        if any(not _is_plain_yaml(channel.offered_qos) for channel in _channels(database).values()):
             return False
-        columns = {row[1] for row in database.execute("PRAGMA table_info(topics)")}
-        if "offered_qos_profiles" in columns:
-            return all(_is_plain_yaml(text) for (text,) in database.execute("SELECT offered_qos_profiles FROM topics"))
-        return True
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        intact = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        return intact and path.stat().st_size % _page_size(path) == 0
     return False
 
 
-def _sqlite_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> Iterator[Row]:
-    """Yield the rows of ``messages`` on all pages of the file; fill ``channels`` and ``losses``."""
-    try:
-        with closing(_connected(path)) as database:
-            # The schema is untrusted too: only stored columns are read.
-            database.set_authorizer(_is_plain)
+def _page_size(path: Path) -> int:
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(18)[16:], "big")
+    return 65536 if size == 1 else size
+
+
+def _channels(database: sqlite3.Connection) -> dict[int, Channel]:
+    """Return the topics by their ids; ValueError unless tables and indexes have stored columns only.
+
+    Views, generated columns and indexes of expressions can have any number of bytes.
+    """
+    entries = database.execute("SELECT name, type, rootpage FROM sqlite_master").fetchall()
+    for name, kind, root in entries:
+        quoted, is_index = str(name).replace('"', '""'), kind == "index"
+        columns = database.execute(f'PRAGMA {"index" if is_index else "table"}_xinfo("{quoted}")').fetchall()
+        if any(row[1] < -1 if is_index else row[6] for row in columns) or not root or kind not in ("table", "index"):
+            raise ValueError(f"{name} in it is not written by a recorder")
+    names = {row[1] for row in database.execute("PRAGMA table_info(topics)")}
+    offered = "offered_qos_profiles" if "offered_qos_profiles" in names else "''"
+    rows = database.execute(f"SELECT id, name, type, serialization_format, {offered} FROM topics")
+    return {int(number): Channel(*map(str, texts)) for number, *texts in rows}
+
+
+def _sqlite_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> Iterator[_Row]:
+    """Yield the messages from the first one to a damaged page, then from the last one; fill the other arguments."""
+    size = path.stat().st_size
+    with TemporaryDirectory(prefix="robot_dynamics_bag_") as folder:
+        copy = shutil.copyfile(path, Path(folder) / "bag.db3")
+        # sqlite3 would complete the last page by zeros.
+        os.truncate(copy, size - size % max(_page_size(path), 1))
+        with closing(_connected(copy)) as database:
             database.execute("PRAGMA writable_schema = ON")  # else sqlite3 rejects a truncated file
-            channels.update(_read_channels(database))
-    except (sqlite3.DatabaseError, ValueError) as error:
-        raise ValueError(f"no topics can be read from it ({error})") from None
-    losses.append(f"{path.name} is damaged or not written by a recorder, and is read page by page{_missing(path)}")
-    for row in message_rows(path):
-        if row[1] in channels:
-            yield row
-
-
-def _read_channels(database: sqlite3.Connection) -> dict[int, Channel]:
-    # table_info does not list generated columns.
-    columns, others = ({row[1] for row in database.execute(f"PRAGMA table_info({name})")} for name in _TABLES)
-    if not columns >= {"id", "name", "type", "serialization_format"} or not others >= {"topic_id", "timestamp", "data"}:
-        raise ValueError("an sqlite3 file without the tables of a bag")
-    latched = "offered_qos_profiles" if "offered_qos_profiles" in columns else "''"
-    rows = database.execute(f"SELECT id, name, type, serialization_format, {latched} FROM topics ORDER BY id")
-    channels = {number: Channel(*texts) for number, *texts in rows}
-    if not all(isinstance(text, str) for channel in channels.values() for text in channel[:3]):
-        raise ValueError("a topic without a name")
-    if not all(isinstance(number, int) for number in channels):
-        raise ValueError("a topic whose id is no integer")
-    return channels
-
-
-def _is_plain(action: int, table: str | None, _: str | None, __: str | None, view: str | None) -> int:
-    """Allow only reads of stored columns of a bag's tables (sqlite.org/c3ref/set_authorizer.html)."""
-    plain = action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_PRAGMA) or (
-        action == sqlite3.SQLITE_READ and table in _TABLES
-    )
-    return sqlite3.SQLITE_OK if plain and view is None else sqlite3.SQLITE_DENY
+            try:
+                channels.update(_channels(database))
+            except (sqlite3.DatabaseError, ValueError) as error:
+                raise ValueError(f"no topics can be read from it ({error})") from None
+            losses.append(f"{path.name} is damaged or truncated: the messages of its damaged pages are lost")
+            # Rows are searched one by one, so that the last one before a damaged page is read, too.
+            for number, condition in ((-_INT64, "> ? ORDER BY id"), (_INT64 - 1, "< ? ORDER BY id DESC")):
+                search = f"SELECT id, topic_id, timestamp, data FROM messages WHERE id {condition} LIMIT 1"
+                with suppress(sqlite3.DatabaseError):
+                    for _ in range(size // _SMALLEST_ROW):  # damaged pages can refer to each other
+                        row = database.execute(search, (number,)).fetchone()
+                        if row is None:
+                            return
+                        number = row[0]
+                        if isinstance(row[3], bytes):
+                            yield row

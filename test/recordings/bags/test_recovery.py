@@ -122,8 +122,8 @@ def test_truncated_database(count: int, tmp_path: Path) -> None:
     pages = len(whole) // 4096
     for size in [*(int(part * len(whole)) for part in PARTS if part * pages > 16), 4096 * (pages // 2), len(whole) - 1]:
         file.write_bytes(whole[:size])
-        left = recovered(file, f"{(len(whole) - size) * 1e-6:.3g}", f"{len(whole) * 1e-6:.3g} MB")
-        assert left == sorted(written[: len(left)], key=lambda message: message.received), size
+        left = recovered(file, "bag.db3")
+        assert left == sorted((m for m in written if m in left), key=lambda message: message.received), size
         assert len(left) >= count - (pages - size // 4096) * (4096 // 300), size
 
 
@@ -134,7 +134,7 @@ def test_truncated_database_with_long_messages(tmp_path: Path) -> None:
     for part in (0.3, 0.6, 0.9):
         file.write_bytes(whole[: int(part * len(whole))])
         left = recovered(file, "bag.db3")
-        assert left == written[: len(left)]
+        assert left == [message for message in written if message in left]
         # Each message leaves at most half a page empty; one may be truncated.
         assert sum(len(m.data) for m in left) > part * len(whole) - 4096 * (len(left) + 10) - 20_000
 
