@@ -33,7 +33,7 @@ from robot_dynamics_ros.recordings.bags import read_configuration
 from robot_dynamics_ros.recordings.bags.reader import BagReader
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS
 from robot_dynamics_ros.runs.recorder import Replay
-from robot_dynamics_ros.runs.replay import command_topic, replay
+from robot_dynamics_ros.runs.replay import commands_of, replay
 
 _TOPICS = (*INPUTS, "command_states")
 
@@ -82,7 +82,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output, bag=True)
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as reader:
-        node = command_topic(reader, topics.get("command_states")).rsplit("/", 1)[0]
+        node = commands_of(reader, topics.get("command_states")).rsplit("/", 1)[0]
     recorded = None if arguments.config is not None else read_configuration(arguments.bag, f"{node}/")
     if recorded is not None:
         values: Values = recorded[1].values

@@ -17,6 +17,7 @@ from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import read_joint_states
+from robot_dynamics_ros.recordings.bags.joint_series import answers
 from robot_dynamics_ros.runs.recorder import COMMANDS
 from robot_dynamics_ros.runs.simulation import STATES
 
@@ -29,8 +30,7 @@ class Tracking:
 
     ``law`` is the name of the control law. ``time`` is the state's stamp (s) since the first change of the desired
     position. ``desired`` and ``actual`` are positions, ``effort`` is the commanded one, in the order of
-    ``joint_names``. ``late`` is the number of cycles whose command arrived after the next state. ``lost`` is the number
-    of cycles without a command for their state, which are not among the m.
+    ``joint_names``. ``late`` and ``lost`` count cycles as ``Answers`` does; lost ones are not among the m.
     """
 
     law: str
@@ -82,17 +82,13 @@ def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
     if command.stamps[-1] < last:
         recorded = (command.stamps[-1] - first) * 1e-9
         raise BagError(f"{bag}: it contains {recorded:.1f} s of {duration:.1f} s of motion. Cure: record it to the end")
-    stamps, rows, answers = np.intersect1d(state.stamps, command.stamps, return_indices=True)
-    window = (stamps >= first) & (stamps <= last)
-    if not window.any():
+    state = state.between(first, last)
+    pairs = answers(state, command)
+    if not len(pairs.states):
         raise BagError(f"{bag}: no command has the stamp of a state. Cure: record with update_rate 0")
-    stamps, rows, answers = stamps[window], rows[window], answers[window]
-    following = np.minimum(rows + 1, len(state.stamps) - 1)
-    late = int((command.received[answers] > state.received[following])[rows < following].sum())
-    lost = round(duration * 1e9 / float(np.median(np.diff(state.stamps)))) + 1 - len(stamps)
-    time, effort = (stamps - first) * 1e-9, command.effort[answers]
-    desired, actual = command.position[answers], state.position[rows]
-    return Tracking(law, state.joint_names, time, desired, actual, effort, late, max(lost, 0))
+    time, effort = (state.stamps[pairs.states] - first) * 1e-9, command.effort[pairs.commands]
+    desired, actual = command.position[pairs.commands], state.position[pairs.states]
+    return Tracking(law, state.joint_names, time, desired, actual, effort, pairs.late, pairs.lost)
 
 
 def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from array import array
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,7 +13,7 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.interface import UnusableSample
+from robot_dynamics_ros.control.interface import Sample, UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.control.safety import Cause
@@ -24,7 +23,7 @@ from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags.diagnostics import read_statuses
-from robot_dynamics_ros.recordings.bags.reader import BagReader, find_topic, require_topic
+from robot_dynamics_ros.recordings.bags.reader import BagReader, command_topic, find_topic, require_topic
 from robot_dynamics_ros.recordings.bags.storage import (
     BOOL,
     DIAGNOSTIC_ARRAY,
@@ -32,6 +31,7 @@ from robot_dynamics_ros.recordings.bags.storage import (
     LATCHED,
     TEXT,
     BagWriter,
+    Message,
     text_message,
 )
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS, TARGETS, InputReader
@@ -43,16 +43,9 @@ _LATE = (Cause.STATE_STALE, Cause.CLOCK_JUMPED_AHEAD)  # faults by times of arri
 _logger = logging.getLogger(__name__)
 
 
-def command_topic(reader: BagReader, given: str | None = None) -> str:
-    """Return the name of the topic of commands, with a slash in front.
-
-    It is ``given`` if not None, else the topic named command_states in the bag of ``reader``, else
-    /computed_torque_node/command_states. Raises BagError if several topics of the bag are named command_states, or the
-    only one is not a JointState.
-    """
-    if given is not None:
-        return given if given.startswith("/") else f"/{given}"
-    return find_topic(reader, "command_states", JOINT_STATE) or COMMANDS
+def commands_of(reader: BagReader, given: str | None = None) -> str:
+    """Return ``given``, with a slash in front, else the bag's topic of commands or, without one, the node's."""
+    return f"/{given.removeprefix('/')}" if given is not None else command_topic(reader) or COMMANDS
 
 
 def replay(
@@ -123,12 +116,14 @@ def replay(
         for topic in set(stops).intersection(reader.topics):
             require_topic(reader, topic, BOOL)
             names[topic] = topic
-        commands = command_topic(reader, given.get("command_states"))
+        commands = commands_of(reader, given.get("command_states"))
         written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY}
         configuration_topic = f"{commands.rpartition('/')[0]}/{CONFIGURATION_TOPIC}"
         if configuration is not None:
             written[configuration_topic] = TEXT
-        arrivals, answered = _read_times(reader, joint_states, commands)
+        topics_read = {*names, commands, *(topic for topic, kind in reader.topics.items() if kind == DIAGNOSTIC_ARRAY)}
+        recorded = list(progress(reader.messages(topics_read), "reading", reader.count(topics_read)))
+        arrivals, answered = _times(recorded, joint_states, commands)
         played = range(answered[0], answered[-1] + 1) if answered else range(len(arrivals))
         session = ControllerSession(model, settings, configuration is not None and configuration.simulated_time)
         writer = BagWriter(output, written, {configuration_topic: [LATCHED]})
@@ -136,10 +131,12 @@ def replay(
         renamed = renaming(rename or {})
         inputs = InputReader(session, joint_states, renamed)
         timers = NodeTimers(session, settings)
-        command_reader = JointStateReader(model.joint_names, commands, renamed)
-        session.activate(activation_check, _held_position(reader, commands, command_reader) if answered else None)
+        first = next((message.data for message in recorded if message.topic == commands), b"")
+        command = JointStateReader(model.joint_names, commands, renamed).sample(first)
+        session.activate(activation_check, _held_position(command) if answered else None)
         states, index = 0, 0
-        for message in progress(reader.messages(names), "replay", reader.count(names)):
+        inputs_recorded = [message for message in recorded if message.topic in names]
+        for message in progress(inputs_recorded, "replay", len(inputs_recorded)):
             at = arrivals[index] if index < len(arrivals) else message.received
             if message.topic != joint_states:
                 at = min(at, message.received or at)
@@ -162,20 +159,20 @@ def replay(
         return recorder.outcome(states)
 
 
-def _read_times(reader: BagReader, joint_states: str, commands: str) -> tuple[list[int], list[int]]:
+def _times(recorded: list[Message], joint_states: str, commands: str) -> tuple[list[int], list[int]]:
     """Return the ``arrival_times`` of all joint states, and the indices of those that a recorded command answers."""
-    stamps = {joint_states: array("q"), commands: array("q")}
-    received, reported = array("q"), array("q")
-    diagnostics = [topic for topic, kind in reader.topics.items() if kind == DIAGNOSTIC_ARRAY]
-    for message in reader.messages([*stamps, *diagnostics]):
-        if message.topic in stamps:
-            stamps[message.topic].append(stamp_of(message.data) or 0)
-            if message.topic == joint_states:
-                received.append(message.received)
-        elif any(status.before and status.cause in _LATE for status in read_statuses(message) or ()):
-            reported.append(message.received)
-    states = np.array(stamps[joint_states])
-    answered = np.flatnonzero(np.isin(states, stamps[commands]))
+    states, answers = (
+        np.array([stamp_of(message.data) or 0 for message in recorded if message.topic == topic], dtype=np.int64)
+        for topic in (joint_states, commands)
+    )
+    received = [message.received for message in recorded if message.topic == joint_states]
+    reported = [
+        message.received
+        for message in recorded
+        if message.kind == DIAGNOSTIC_ARRAY
+        and any(status.before and status.cause in _LATE for status in read_statuses(message) or ())
+    ]
+    answered = np.flatnonzero(np.isin(states, answers))
     chosen = answered if len(answered) else np.arange(len(states))
     return arrival_times(np.array(received), states, chosen, np.array(reported)).tolist(), answered.tolist()
 
@@ -210,10 +207,8 @@ def arrival_times(received: IntArray, stamps: IntArray, answered: IntArray, repo
     return np.minimum.accumulate(arrivals[::-1])[::-1]
 
 
-def _held_position(reader: BagReader, commands: str, command_reader: JointStateReader) -> Array | None:
+def _held_position(command: Sample | UnusableSample) -> Array | None:
     """Return the position (n,) that the first recorded command holds; None if it moves or cannot be read."""
-    first = next(reader.messages([commands]))
-    command = command_reader.sample(first.data)
     if isinstance(command, UnusableSample):
         return None
     if command.qd is not None and not command.qd.any():

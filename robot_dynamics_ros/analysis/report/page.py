@@ -1,4 +1,7 @@
-"""HTML page of a report: texts, tables, style sheet, and the script that draws the figures and zooms them together."""
+"""HTML page of a report: texts and tables.
+
+page.css is its style sheet; page.js draws the figures and zooms them together.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ from robot_dynamics_ros.analysis.report import figures
 from robot_dynamics_ros.analysis.report.figures import Figure
 from robot_dynamics_ros.analysis.report.recording import (
     CRITERION,
-    Answers,
     Recording,
     TrackingErrors,
     answers,
@@ -29,100 +31,13 @@ from robot_dynamics_ros.analysis.report.verdict import Statement, allowed_residu
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags.diagnostics import Event
+from robot_dynamics_ros.recordings.bags.joint_series import Answers
 from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY
 
 _MAX_EVENTS = 500
 _NONE = "–"
 _QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
-
-_STYLE = """
-:root { --ink: #1f2933; --soft: #616e7c; --line: #e4e7eb; --accent: #1b7f9c; }
-* { box-sizing: border-box; }
-body { margin: 0; color: var(--ink); background: white;
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
-header { position: sticky; top: 0; z-index: 5; background: white; border-bottom: 1px solid var(--line);
-  padding: 10px max(28px, 50vw - 832px); display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 28px; }
-h1 { font-size: 20px; margin: 0; overflow-wrap: anywhere; }
-h2 { font-size: 18px; margin: 34px 0 8px; }
-nav a { color: var(--accent); text-decoration: none; margin-right: 18px; }
-nav a:hover { text-decoration: underline; }
-main { max-width: 1720px; margin: 0 auto; padding: 0 28px 28px; }
-section { scroll-margin-top: 54px; }
-p { margin: 6px 0 10px; max-width: 80em; overflow-wrap: anywhere; }
-.good, .bad, .unknown { border-left: 4px solid #f0b429; padding: 1px 14px; margin: 8px 0; }
-.good p, .bad p, .unknown p { margin: 5px 0; }
-.good { border-color: #3f9142; } .bad { border-color: #d64545; } .unknown { background: #fffbea; }
-ol { margin: 0 0 8px; padding-left: 22px; max-width: 80em; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: 8px 0 14px; font-size: 14px; }
-th, td { padding: 3px 14px 3px 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; color: var(--soft); white-space: normal; vertical-align: bottom; }
-th.word, td.word { text-align: left; }
-td:first-child.word { white-space: normal; overflow-wrap: anywhere; min-width: 5em; }
-td:last-child.word { white-space: normal; min-width: 16em; }
-.beside { display: grid; grid-template-columns: repeat(auto-fit, minmax(330px, 1fr)); gap: 8px; }
-.choice button { font: inherit; border: 1px solid var(--line); background: white; border-radius: 4px;
-  padding: 1px 10px; cursor: pointer; }
-details { border-top: 1px solid var(--line); padding: 6px 0; }
-summary { cursor: pointer; overflow-wrap: anywhere; }
-summary span { color: var(--soft); font-size: 13px; margin-left: 12px; }
-footer { color: var(--soft); font-size: 13px; padding: 12px 28px; border-top: 1px solid var(--line); }
-@page { margin: 12mm; }
-@media print {
-  header { position: static; padding: 0; } nav, .choice { display: none; }
-  .wide { overflow: visible; } table { font-size: 11px; } th, td { white-space: normal; padding-right: 8px; }
-  td:first-child.word { min-width: 8em; }
-  .joint, .figure, tr { break-inside: avoid; } h2 { break-after: avoid; } main { max-width: none; padding: 0; }
-}
-"""
-
-_SCRIPT = """
-"use strict";
-const figures = JSON.parse(document.getElementById("figures").textContent);
-// The page stays on this machine: no button may upload a chart.
-const config = {
-  responsive: true, displaylogo: false, plotlyServerURL: "",
-  modeBarButtonsToRemove: ["sendChartToCloud", "sendDataToCloud", "select2d", "lasso2d"],
-};
-const timed = [];
-let shown = null;  // range of the time axis in all of them, once it was changed
-async function draw(place) {
-  if (place.data) return Plotly.Plots.resize(place);  // the window may have changed while it was closed
-  const {data, layout} = figures[place.id];
-  await Plotly.newPlot(place, data, layout, config);
-  if (!place.classList.contains("timed")) return;
-  if (shown) await Plotly.relayout(place, {"xaxis.range": [...shown]});
-  timed.push(place);
-  place.on("plotly_relayout", () => follow(place));
-}
-let following = false;
-async function follow(source) {
-  if (following) return;
-  shown = [...source.layout.xaxis.range];
-  following = true;
-  await Promise.all(timed.map(place => Plotly.relayout(place, {"xaxis.range": [...shown]})));
-  following = false;
-}
-// A plot in a closed joint has no width: it is drawn when the joint opens.
-const joints = [...document.querySelectorAll("details")];
-for (const joint of joints) {
-  joint.addEventListener("toggle", () => {
-    if (joint.open) for (const place of joint.querySelectorAll(".figure")) draw(place);
-  });
-}
-for (const button of document.querySelectorAll("button[data-open]"))
-  button.addEventListener("click", () => { for (const joint of joints) joint.open = button.dataset.open !== ""; });
-const visible = [...document.querySelectorAll(".figure")].filter(place => !place.closest("details"));
-Promise.all(visible.map(draw)).then(() => { document.body.dataset.drawn = visible.length; });
-// The browser reports no resize before it prints on narrower paper.
-const plots = document.getElementsByClassName("js-plotly-plot");
-addEventListener("beforeprint", () => {
-  for (const place of plots) Plotly.relayout(place, {width: place.closest(".beside") ? 330 : 690});
-});
-addEventListener("afterprint", () => {
-  for (const place of plots) Plotly.relayout(place, {width: null, autosize: true});
-});
-"""
+_STYLE, _SCRIPT = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
 
 
 def write_report(recording: Recording, output: str | Path, *, overwrite: bool = False) -> list[Statement]:
@@ -167,10 +82,11 @@ def _html(recording: Recording) -> tuple[str, list[Statement]]:
     html = (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: report</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-        f"<style>{_STYLE}</style>\n<script>{get_plotlyjs()}</script>\n</head>\n<body>\n"
+        f"<style>\n{_STYLE}</style>\n<script>{get_plotlyjs()}</script>\n</head>\n<body>\n"
         f"<header><h1>{title}</h1><nav>{nav}</nav></header>\n<main>\n{''.join(page.html)}</section>\n</main>\n"
         f"<footer>robot_dynamics {__version__}</footer>\n"
-        f'<script type="application/json" id="figures">{data}</script>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n'
+        f'<script type="application/json" id="figures">{data}</script>\n'
+        f"<script>\n{_SCRIPT}</script>\n</body>\n</html>\n"
     )
     return html, statements
 

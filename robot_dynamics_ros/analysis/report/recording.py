@@ -17,9 +17,11 @@ from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
+from robot_dynamics_ros.recordings.bags import JointSeries, joint_series, read_joint_states
 from robot_dynamics_ros.recordings.bags.diagnostics import Event, read_statuses
+from robot_dynamics_ros.recordings.bags.joint_series import Answers
 from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.bags.reader import command_topic as find_command_topic
 from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE
 
 _COMMANDS = "command_states"
@@ -236,7 +238,10 @@ def read_recording(
         return Recording(path, topics, None, None, topic, series, model, None, why, diagnostics)
     command_topic, command = None, None
     try:
-        command_topic = _command_topic(topics, topic)
+        with BagReader(path) as reader:
+            command_topic = find_command_topic(reader, topic)
+        if command_topic is None:
+            raise BagError(f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}. Cure: record ~/{_COMMANDS}")
         command = read_joint_states(path, [command_topic], rename)[command_topic]
     except BagError as error:
         why["command"] = str(error)
@@ -249,21 +254,6 @@ def read_recording(
         except RobotDynamicsError as error:
             why["analysis"] = str(error)
     return Recording(path, topics, topic, series, command_topic, command, model, analysis, why, diagnostics)
-
-
-def _command_topic(topics: tuple[TopicFacts, ...], states: str) -> str:
-    """Return the topic of the commands; BagError unless exactly one has the name command_states."""
-    names = [fact.topic for fact in topics if fact.kind == JOINT_STATE and fact.topic != states]
-    names = [name for name in names if name.rpartition("/")[2] == _COMMANDS]
-    if not names:
-        raise BagError(
-            f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}. Cure: record the controller's ~/{_COMMANDS}"
-        )
-    if len(names) > 1:
-        raise BagError(
-            f"several topics have the name {_COMMANDS}: {', '.join(names)}. Cure: record one controller in a bag"
-        )
-    return names[0]
 
 
 def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
@@ -302,38 +292,12 @@ def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
     return topics, diagnostics
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """Pairs of a state and the first command with the same stamp.
-
-    ``states`` and ``commands`` (m,) are indices of messages in ``Recording.state`` and ``Recording.command``.
-    ``latency`` (m,), s, is the arrival of the command minus that of its state. ``late`` counts commands that arrived
-    after the next state, ``lost`` states without a command, between the first and the last state that has one.
-    """
-
-    states: NDArray[np.intp]
-    commands: NDArray[np.intp]
-    latency: Array
-    late: int
-    lost: int
-
-
 def answers(recording: Recording) -> Answers | None:
     """Return the pairs of state and command; None if states, commands or stamps are missing, or none is common."""
-    state, command = recording.state, recording.command
-    if state is None or command is None or not recording.stamped:
+    if recording.state is None or recording.command is None or not recording.stamped:
         return None
-    # Of states that were sent repeatedly the first one counts.
-    _, rows, commands = np.intersect1d(state.stamps, command.stamps, return_indices=True)
-    if not len(rows):
-        return None
-    order = np.argsort(rows)
-    rows, commands = rows[order], commands[order]
-    latency = np.asarray((command.received[commands] - state.received[rows]) * 1e-9, dtype=np.float64)
-    lost = len(np.unique(state.stamps[rows[0] : rows[-1] + 1])) - len(rows)
-    following = rows + 1 < len(state.stamps)
-    late = int((command.received[commands[following]] > state.received[rows[following] + 1]).sum())
-    return Answers(rows, commands, latency, late, lost)
+    found = joint_series.answers(recording.state, recording.command)
+    return found if len(found.states) else None
 
 
 def why_unpaired(recording: Recording) -> str:

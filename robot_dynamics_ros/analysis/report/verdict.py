@@ -10,7 +10,6 @@ from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.motion import TorqueAnalysis, root_mean_square
 from robot_dynamics_ros.analysis.report.recording import (
     CRITERION,
-    Answers,
     Recording,
     TrackingErrors,
     column,
@@ -19,6 +18,7 @@ from robot_dynamics_ros.analysis.report.recording import (
     why_unpaired,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.recordings.bags.joint_series import Answers
 from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY
 
 _TORQUE_CRITERION = (

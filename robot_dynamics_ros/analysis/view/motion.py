@@ -18,14 +18,12 @@ from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
-from robot_dynamics_ros.recordings.bags.reader import BagReader
-from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
+from robot_dynamics_ros.recordings.bags.reader import BagReader, command_topic
 
 SILENCE = 1.0  # s without messages after which the state is stale
 
 _SMOOTHING = 0.05  # s, time constant of the low-pass filter of live derivatives
 _HALF_WINDOW = 0.025  # s, half width of the differences of recorded positions and velocities
-_COMMANDS = "command_states"
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,14 +223,12 @@ def read_motion(
 def _commands(
     path: Path, topic: str, model: RobotModel, rename: Mapping[str, str] | None
 ) -> tuple[JointSeries | None, list[str]]:
-    with BagReader(path) as reader:
-        states = [name for name, kind in reader.topics.items() if kind == JOINT_STATE and name != topic]
-    topics = [name for name in states if name.rpartition("/")[2] == _COMMANDS]
-    if len(topics) != 1:
-        why = f"several topics {_COMMANDS}" if topics else f"no topic {_COMMANDS}"
-        return None, [f"the bag has {why}: there is no desired arm"]
     try:
-        return read_joint_states(path, topics, rename, model.joint_names)[topics[0]], []
+        with BagReader(path) as reader:
+            name = command_topic(reader, topic)
+        if name is None:
+            return None, ["the bag has no topic command_states: there is no desired arm"]
+        return read_joint_states(path, [name], rename, model.joint_names)[name], []
     except BagError as error:
         return None, [f"there is no desired arm: {error}"]
 

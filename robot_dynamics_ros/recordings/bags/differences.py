@@ -28,27 +28,13 @@ _POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 @dataclass(frozen=True)
 class FieldDifference:
-    """One field of a topic, such as ``panda_joint1 position``, in both recordings.
+    """One field of a topic, such as ``panda_joint1 position``, in both recordings; units are those of the message.
 
-    Attributes
-    ----------
-    name
-        The field; units are those of the message.
-    count
-        Number of values that were compared.
-    beyond
-        Number of values that differ by more than the tolerance.
-    only_a, only_b
-        Number of paired messages in which only one recording has the field.
-    largest, rms
-        Largest and root mean square difference; None for values other than floating-point numbers, inf if only one of
-        two numbers is finite.
-    largest_at, a, b
-        Place of the largest difference, None if 0, and its values; of the first difference for texts and integers.
-    first_at
-        Place of the first difference beyond the tolerance; None if there is none.
-    mean
-        Mean of B - A over the finite differences; None for values other than floating-point numbers.
+    ``count`` values were compared, of which ``beyond`` differ by more than the tolerance. In ``only_a`` and ``only_b``
+    paired messages only one recording has the field. ``largest`` and ``rms`` are differences, and ``mean`` is that of
+    B - A over the finite ones; None for values other than floating-point numbers, inf if only one of two is finite.
+    ``largest_at`` is the place of the largest difference, None if it is 0, and ``a`` and ``b`` are its values; for
+    texts and integers those of the first difference. ``first_at`` is the first place beyond the tolerance, or None.
     """
 
     name: str
@@ -87,26 +73,12 @@ class FieldDifference:
 
 @dataclass(frozen=True)
 class TopicDifference:
-    """One topic of both recordings.
+    """One topic of both recordings; ``kind`` is the type of its messages.
 
-    Attributes
-    ----------
-    topic, kind
-        Its name and the type of its messages.
-    stamped
-        True if messages were paired by header.stamp; else by their order on the topic.
-    count
-        Number of pairs of messages that were compared.
-    only_a, only_b
-        Number of messages without a partner in the other recording.
-    first_only_a, first_only_b
-        Places of the first message of each; None if there is none.
-    fields
-        All fields that a message of a pair has.
-    common
-        True if messages without a partner are no difference.
-    shift
-        Constant time (ns) by which the stamps of B are later than those of A; messages are paired by shifted stamps.
+    ``count`` pairs of messages were compared, paired by header.stamp if ``stamped`` is True, else by their order.
+    ``only_a`` and ``only_b`` messages have no partner; ``first_only_a`` and ``first_only_b`` are the first of them. If
+    ``common`` is True, they are no difference. ``fields`` are all fields that a message of a pair has. The stamps of B
+    are ``shift`` (ns) later than those of A.
     """
 
     topic: str

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,40 @@ class JointSeries:
         columns = [self.joint_names.index(name) for name in joint_names]
         fields = (table[:, columns] for table in (self.position, self.velocity, self.effort))
         return JointSeries(tuple(joint_names), self.stamps, self.received, *fields)
+
+    def between(self, first: int, last: int) -> JointSeries:
+        """Return the messages whose stamps are at least ``first`` and at most ``last`` (ns)."""
+        rows = (self.stamps >= first) & (self.stamps <= last)
+        fields = (table[rows] for table in (self.position, self.velocity, self.effort))
+        return JointSeries(self.joint_names, self.stamps[rows], self.received[rows], *fields)
+
+
+class Answers(NamedTuple):
+    """Pairs of a state and the first command with the same stamp, in the order of the states.
+
+    ``states`` and ``commands`` (m,) are indices of messages. ``latency`` (m,), s, is the arrival of the command minus
+    that of its state. ``late`` counts commands that arrived after the next state, ``lost`` states without a command,
+    between the first and the last state that has one.
+    """
+
+    states: NDArray[np.intp]
+    commands: NDArray[np.intp]
+    latency: Array
+    late: int
+    lost: int
+
+
+def answers(state: JointSeries, command: JointSeries) -> Answers:
+    """Return the pairs of states and commands; of states that were sent repeatedly the first one counts."""
+    _, rows, commands = np.intersect1d(state.stamps, command.stamps, return_indices=True)
+    order = np.argsort(rows)
+    rows, commands = rows[order], commands[order]
+    arrivals = command.received[commands]
+    following = np.append(state.received, arrivals.max(initial=0))[rows + 1]
+    span = slice(rows[0], rows[-1] + 1) if len(rows) else slice(0)
+    lost = len(np.unique(state.stamps[span])) - len(rows)
+    latency = np.asarray((arrivals - state.received[rows]) * 1e-9, dtype=np.float64)
+    return Answers(rows, commands, latency, int((arrivals > following).sum()), lost)
 
 
 def read_joint_states(

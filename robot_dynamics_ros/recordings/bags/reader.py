@@ -21,6 +21,7 @@ from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.recordings.bags import recovery
 from robot_dynamics_ros.recordings.bags.storage import (
     BOOL,
+    JOINT_STATE,
     TEXT,
     ZSTD,
     Message,
@@ -69,6 +70,14 @@ def find_topic(
         topic = fitting[0]
     require_topic(reader, topic, kind)
     return topic
+
+
+def command_topic(reader: BagReader, states: str = "") -> str | None:
+    """Return the topic of commands: the only one named command_states, other than ``states``; None if there is none.
+
+    Raises BagError if there are several of type JointState, or the only one has another type.
+    """
+    return find_topic(reader, "command_states", JOINT_STATE, others=[states])
 
 
 def require_topic(reader: BagReader, topic: str, kind: str) -> None:
