@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.dynamics.kernels.direct_calls import direct_call
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation import arrays, checks
@@ -159,7 +158,7 @@ class Plant(BasePlant):
         self._no_wrenches = model.body_wrenches(None)
 
     @cached_property
-    def _advance(self) -> Callable[..., object]:
+    def _advance(self) -> Callable[..., int]:
         """Compiled step, a function of (tau, wrenches, report), bound to the arrays of this plant."""
         arm = self._arm
         constants = flatten(arm.joints, self._model.effort_limits)
@@ -167,7 +166,7 @@ class Plant(BasePlant):
         modes = np.empty_like(self._state.modes)
         scratch = (make_scratch(arm.robot, self._model.n, len(modes)), modes)
         fixed = (arm.structure, arm.numbers, arm.joints.rows, constants, *own, *scratch)
-        return direct_call(steps_for(self._model, arm).plant_step, fixed, (1, 2, 1))
+        return partial(steps_for(self._model, arm).plant_step, *fixed)
 
     @property
     def impulse(self) -> Array:
@@ -260,16 +259,15 @@ class Plant(BasePlant):
         wrenches = (
             self._no_wrenches if external_wrenches is None else checks.finite_wrenches(self._model, external_wrenches)
         )
-        if not self._call_step(tau, count, wrenches):
-            self._call_step(checks.finite(self._model, "tau", tau), count, wrenches)
+        status = self._call_step(self._model.vector("tau", tau), count, wrenches)
+        if status == arrays.BAD_ARGUMENTS:
+            checks.finite(self._model, "tau", tau)
         self._steps += int(self._report[arrays.STEPS])
-        status = int(self._report[arrays.STATUS])
         if status != arrays.OK:
             joint, position = int(self._report[arrays.JOINT]), self._state.position
             raise RobotDynamicsError(checks.failure(self._model, status, joint, self.time, self._step_size, position))
 
-    def _call_step(self, tau: ArrayLike, count: int, wrenches: Array) -> bool:
-        """Call the compiled step, which writes the report; return False if it cannot take ``tau`` in this form."""
-        self._report[arrays.COUNT], self._report[arrays.STATUS] = count, arrays.BAD_ARGUMENTS
-        self._advance(tau, wrenches, self._report)
-        return bool(self._report[arrays.STATUS] != arrays.BAD_ARGUMENTS)
+    def _call_step(self, tau: Array, count: int, wrenches: Array) -> int:
+        """Call the compiled step, which writes the report; return its status."""
+        self._report[arrays.COUNT] = count
+        return self._advance(tau, wrenches, self._report)

@@ -53,5 +53,5 @@ def result(algorithm: Algorithm, n: int, *batch: int) -> Array:
 def general(algorithm: Algorithm, robot: GeneralKernels, *vectors: Array) -> tuple[int, Array]:
     """Status and result of the general kernel for one state."""
     out = result(algorithm, len(vectors[0]))
-    scratch = entries.make_scratch(robot.topology)
-    return GENERAL[algorithm.name](robot.topology, robot.parameters, scratch, *vectors, out), out
+    parameters = entries.with_scratch(robot.topology, robot.parameters)
+    return GENERAL[algorithm.name](robot.topology, parameters, *vectors, out), out

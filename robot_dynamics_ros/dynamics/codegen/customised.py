@@ -8,7 +8,7 @@ kernels/entries). ``topology`` and ``parameters`` are the flat model arrays of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 
 from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
@@ -21,7 +21,6 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.dynamics.kernels.compilation import compile_for, load_source
-from robot_dynamics_ros.dynamics.kernels.direct_calls import direct_call
 from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
@@ -95,9 +94,11 @@ class CustomisedKernels(GeneralKernels):
         """
         return CustomisedKernels(self.topology, parameters, self._generated)
 
-    def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
+    def _single(self, kernel: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
         own = self._own(kernel, customised_kernel)
-        return super()._single(kernel, axes) if own is None else direct_call(own, self._fixed[1:], axes)
+        if own is None:
+            return super()._single(kernel, vectors, shape)
+        return self._call(own, self._fixed[1:], vectors, shape)
 
     def _batch(self, kernel: Kernel) -> Kernel:
         own = self._own(kernel, customised_batch)

@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial, singledispatch
+from functools import cache, singledispatch
 from importlib import import_module, util
 from importlib.abc import InspectLoader
 from pathlib import Path
@@ -37,7 +37,6 @@ except ImportError:  # optional: the kernels also run as plain Python
 _LOG = logging.getLogger(__name__)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Result = TypeVar("Result")
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _NAME = "robot_dynamics_ros"
@@ -48,6 +47,11 @@ _PAUSE = 60.0  # s without compilation, after which the next one is announced ag
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """True if kernels run as machine code."""
+
+NO_MACHINE_CODE: tuple[type[Exception], ...] = (AttributeError, TypeError)
+"""Errors of a call of a kernel from ``compile_only_for`` with other arguments than arrays of the right types."""
+if COMPILED:
+    NO_MACHINE_CODE += (numba.core.errors.NumbaError,)
 
 if not COMPILED:
     warnings.warn(
@@ -157,56 +161,16 @@ def _make_own(folder: Path) -> None:
             folder.chmod(status.st_mode & 0o755)
 
 
-@contextmanager
-def _disk_cache() -> Iterator[dict[str, Any]]:
-    """Yield numba options for a function that is decorated in this context, with numba's cache folder set."""
-    folder = cache_directory()
-    before = numba.config.CACHE_DIR
-    if folder is not None:
-        numba.config.CACHE_DIR = str(folder)
-    try:
-        yield {**_FLAGS, "cache": folder is not None}
-    finally:
-        numba.config.CACHE_DIR = before
-
-
 def _compiled(function: Function, **flags: Any) -> Function:
     if not COMPILED:
         return function
-    with _disk_cache() as options:
-        cached = partial(_new_dispatcher, function, **options, **flags)
-        uncached = partial(_new_dispatcher, function, cache=False, **_FLAGS, **flags)
-        dispatcher = _compile_or_retry(function, cached, uncached)
-    compiling = dispatcher.compile
+    dispatcher = _dispatcher(function, flags | _FLAGS)
+    compile_first = dispatcher.compile
 
-    def compile_despite_errors(types: Any) -> Any:
-        again = partial(compiling, types)
-        return _compile_or_retry(function, again, again)
-
-    dispatcher.compile = compile_despite_errors
-    return dispatcher  # type: ignore[no-any-return]
-
-
-def _new_dispatcher(function: Callable[..., Any], **options: Any) -> Any:
-    """Return numba's dispatcher of a function; OSError if it cannot be cached in the cache folder."""
-    try:
-        dispatcher = numba.njit(function, **options)
-    except RuntimeError as error:  # numba has no folder for its cache
-        raise OSError(str(error)) from error
-    # In another folder, such as __pycache__, edits of other files would not be noticed.
-    if options["cache"] and cache_directory() not in Path(dispatcher.stats.cache_path).parents:
-        raise OSError("no subfolder can be created in the cache folder")
-    return dispatcher
-
-
-def _compile_or_retry(function: Callable[..., Any], *attempts: Callable[[], Result]) -> Result:
-    """Return the result of the first attempt that causes no error of the cache, which numba itself does not handle.
-
-    A dispatcher that could not write its compiled code does not compile it again.
-    """
-    for attempt in attempts[:-1]:
+    def compile_or_start_over(types: Any) -> Any:
+        """Compile again, without the cached files, if numba's cache cannot be read or written."""
         try:
-            return attempt()
+            return compile_first(types)
         except (numba.core.errors.NumbaError, RuntimeError, RobotDynamicsError):  # not an error of the cache
             raise
         except Exception as error:
@@ -219,7 +183,28 @@ def _compile_or_retry(function: Callable[..., Any], *attempts: Callable[[], Resu
                 _warn_once(f"compiled kernels in {folder} were damaged: they are compiled again")
             for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
                 file.unlink(missing_ok=True)
-    return attempts[-1]()
+            return compile_first(types)
+
+    dispatcher.compile = compile_or_start_over
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return numba's dispatcher of a function, with its cache in the cache folder if that is possible."""
+    folder = cache_directory()
+    if folder is not None:
+        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+        try:
+            dispatcher = numba.njit(function, cache=True, **options)
+            # In another folder, such as __pycache__, edits of other files would not be noticed.
+            if folder in Path(dispatcher.stats.cache_path).parents:
+                return dispatcher
+        except RuntimeError:  # numba has no folder for its cache
+            pass
+        finally:
+            numba.config.CACHE_DIR = before
+        _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
+    return numba.njit(function, **options)
 
 
 @cache
@@ -294,20 +279,6 @@ def threaded_kernel(function: Function) -> Function:
     return _compiled(function, _nrt=False, nogil=True)
 
 
-def compiled_callback(function: Callable[..., Any], signature: Any) -> Any:
-    """Compile a function that C code calls, with a cache on disk; requires numba.
-
-    ``signature`` is numba's, such as ``types.int64(types.int64)``. The returned object has the ``address`` (int) of the
-    compiled code, which is valid while the object exists.
-    """
-    with _disk_cache() as options:
-        cached = partial(numba.cfunc(signature, **options), function)
-        callback = _compile_or_retry(function, cached, cached, partial(numba.cfunc(signature, **_FLAGS), function))
-    if not callback.cache_hits:
-        _report(function)
-    return callback
-
-
 def compile_for(generated: Any, signature: str) -> None:
     """Compile a generated kernel before its first call, or load it from the cache; without numba do nothing.
 
@@ -316,6 +287,14 @@ def compile_for(generated: Any, signature: str) -> None:
     """
     if COMPILED:
         generated.compile(signature)
+
+
+@cache
+def compile_only_for(function: Any, signature: str) -> None:
+    """Compile a kernel as ``compile_for`` does, once; calls with other types of arguments raise NO_MACHINE_CODE."""
+    compile_for(function, signature)
+    if COMPILED:
+        function.disable_compile()
 
 
 _reports: list[Callable[[str], None]] = []

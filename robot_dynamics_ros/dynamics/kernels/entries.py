@@ -7,8 +7,8 @@ the axes of the body's frame; NO_WRENCHES is for none. A link is given by its ``
 (12,), the placement of the link in its body's frame: rotation row by row, position.
 
 Single-state functions check the shapes of their arguments and return OK, WRONG_SHAPE or SINGULAR + j: the mass matrix
-is not positive definite at coordinate j, and the result is then undefined. They use ``scratch``, made by
-``make_scratch``; calls that share scratch must not run concurrently.
+is not positive definite at coordinate j, and the result is then undefined. Their argument ``parameters`` is the model
+array with scratch memory at its end, from ``with_scratch``; calls that share it must not run concurrently.
 
 Batched functions take C-contiguous arrays (count, ...) whose shapes the caller has checked.
 """
@@ -45,69 +45,71 @@ def make_work(robot: ModelArrays) -> Array:
     return np.empty((robot.tree.shape[0], WORK_SIZE))
 
 
-def make_scratch(topology: IntArray) -> Array:
-    """Return an uninitialised scratch array (elements,) for any of the single-state functions of this robot."""
+def with_scratch(topology: IntArray, parameters: Array) -> Array:
+    """Return a copy of ``parameters`` with uninitialised scratch memory for any single-state function at its end."""
     bodies, rotors, _, n = topology[:4].tolist()
-    return np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
+    scratch = np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
+    return np.concatenate([parameters, scratch])
 
 
 @inlined
-def _work_in(scratch: Array, robot: ModelArrays) -> Array:
+def _scratch_in(parameters: Array, robot: ModelArrays) -> Array:
+    return parameters[3 + robot.bodies.size + robot.rotors.size + robot.factors.size :]
+
+
+@inlined
+def _work_in(parameters: Array, robot: ModelArrays) -> Array:
     rows: int = robot.tree.shape[0]
-    return scratch[: rows * WORK_SIZE].reshape(rows, WORK_SIZE)
+    return _scratch_in(parameters, robot)[: rows * WORK_SIZE].reshape(rows, WORK_SIZE)
 
 
 @inlined
-def _matrix_in(scratch: Array, robot: ModelArrays, first: int, rows: int, columns: int) -> Array:
-    """Return a matrix (rows, columns) in ``scratch``, after the work array and ``first`` other numbers."""
+def _matrix_in(parameters: Array, robot: ModelArrays, first: int, rows: int, columns: int) -> Array:
+    """Return a matrix (rows, columns) in the scratch memory, after the work array and ``first`` other numbers."""
     start: int = robot.tree.shape[0] * WORK_SIZE + first
-    return scratch[start : start + rows * columns].reshape(rows, columns)
+    return _scratch_in(parameters, robot)[start : start + rows * columns].reshape(rows, columns)
 
 
 @inlined
-def _no_wrenches(scratch: Array) -> Array:
-    return scratch[:0].reshape(0, 6)
+def _no_wrenches(parameters: Array) -> Array:
+    return parameters[:0].reshape(0, 6)
 
 
 @kernel
-def inverse_dynamics(
-    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, tau: Array
-) -> int:
+def inverse_dynamics(topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
     """Write the torque for motion ``q``, ``qd``, ``qdd`` without friction to ``tau``. Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
-    newton_euler.newton_euler(robot, q, qd, qdd, _no_wrenches(scratch), _work_in(scratch, robot), tau)
+    newton_euler.newton_euler(robot, q, qd, qdd, _no_wrenches(parameters), _work_in(parameters, robot), tau)
     return OK
 
 
 @kernel
-def gravity_torque(topology: IntArray, parameters: Array, scratch: Array, q: Array, tau: Array) -> int:
+def gravity_torque(topology: IntArray, parameters: Array, q: Array, tau: Array) -> int:
     """Write the torque that holds the robot at rest at ``q`` against gravity to ``tau``. Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
-    newton_euler.gravity_torque(robot, q, _no_wrenches(scratch), _work_in(scratch, robot), tau)
+    newton_euler.gravity_torque(robot, q, _no_wrenches(parameters), _work_in(parameters, robot), tau)
     return OK
 
 
 @kernel
-def mass_matrix(topology: IntArray, parameters: Array, scratch: Array, q: Array, matrix: Array) -> int:
+def mass_matrix(topology: IntArray, parameters: Array, q: Array, matrix: Array) -> int:
     """Write the mass matrix at ``q`` to ``matrix`` (n, n). Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
-    composite_body(robot, q, _work_in(scratch, robot), matrix)
+    composite_body(robot, q, _work_in(parameters, robot), matrix)
     return OK
 
 
 @kernel
-def forward_dynamics(
-    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, tau: Array, qdd: Array
-) -> int:
+def forward_dynamics(topology: IntArray, parameters: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     """Write the acceleration under torque ``tau`` at ``q``, ``qd``, without friction, to ``qdd``.
 
     Returns OK, WRONG_SHAPE, or SINGULAR + j for the coordinate j at which the mass matrix is not positive definite.
@@ -116,35 +118,37 @@ def forward_dynamics(
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
-    work, matrix = _work_in(scratch, robot), _matrix_in(scratch, robot, 0, n, n)
-    failed = solve_motion(robot, q, qd, tau, _no_wrenches(scratch), work, matrix, qdd)
+    work, matrix = _work_in(parameters, robot), _matrix_in(parameters, robot, 0, n, n)
+    failed = solve_motion(robot, q, qd, tau, _no_wrenches(parameters), work, matrix, qdd)
     return OK if failed < 0 else SINGULAR + failed
 
 
 @kernel
 def inverse_dynamics_derivatives(
-    topology: IntArray, parameters: Array, scratch: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
+    topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, derivative: Array
 ) -> int:
-    """Write dtau/dq and dtau/dqd of ``inverse_dynamics`` to ``dq`` and ``dqd`` (n, n). Returns OK or WRONG_SHAPE.
+    """Write dtau/dq and dtau/dqd of ``inverse_dynamics`` to ``derivative`` (2, n, n). Returns OK or WRONG_SHAPE.
 
-    Element [i, j] is the derivative of torque i by position or velocity j.
+    Element [0, i, j] is the derivative of torque i by position j, [1, i, j] that by velocity j.
     """
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
-    if dq.shape[0] != n or dq.shape[1] != n or dqd.shape[0] != n or dqd.shape[1] != n:
+    if derivative.shape != (2, n, n):
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
-    world = _matrix_in(scratch, robot, 0, bodies, 12)
-    spatial = _matrix_in(scratch, robot, bodies * 12, bodies, derivatives.SPATIAL_SIZE)
-    derivatives.differentiate(robot, q, qd, qdd, _work_in(scratch, robot), world, spatial, dq, dqd)
+    world = _matrix_in(parameters, robot, 0, bodies, 12)
+    spatial = _matrix_in(parameters, robot, bodies * 12, bodies, derivatives.SPATIAL_SIZE)
+    derivatives.differentiate(
+        robot, q, qd, qdd, _work_in(parameters, robot), world, spatial, derivative[0], derivative[1]
+    )
     return OK
 
 
 @kernel
 def friction_torque(
-    topology: IntArray, parameters: Array, scratch: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
+    topology: IntArray, parameters: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
 ) -> int:
     """Write the friction torque at ``q``, ``qd`` to ``tau``. Returns OK or WRONG_SHAPE.
 
@@ -156,7 +160,7 @@ def friction_torque(
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
     table = joints.reshape((joints.shape[0] // FRICTION_SIZE, FRICTION_SIZE))
-    friction(robot, table, fade[0], q, qd, _work_in(scratch, robot), tau)
+    friction(robot, table, fade[0], q, qd, _work_in(parameters, robot), tau)
     return OK
 
 
@@ -202,17 +206,17 @@ def forward_dynamics_batch(
 
 @batch_kernel
 def inverse_dynamics_derivatives_batch(
-    topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, dq: Array, dqd: Array
+    topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, derivative: Array
 ) -> int:
-    """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``dq``, ``dqd`` (count, n, n). Returns OK.
+    """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``derivative`` (count, 2, n, n). Returns OK.
 
-    Element [k, i, j] is, at state k, the derivative of torque i by position or velocity j.
+    Element [k, 0, i, j] is, at state k, the derivative of torque i by position j, [k, 1, i, j] that by velocity j.
     """
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
     work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
     for k in range(q.shape[0]):
-        derivatives.differentiate(robot, q[k], qd[k], qdd[k], work, world, spatial, dq[k], dqd[k])
+        derivatives.differentiate(robot, q[k], qd[k], qdd[k], work, world, spatial, derivative[k, 0], derivative[k, 1])
     return OK
 
 

@@ -4,25 +4,92 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from threading import RLock
 from typing import Any
 
+import numpy as np
+
 from robot_dynamics_ros.dynamics.kernels import entries
-from robot_dynamics_ros.dynamics.kernels.direct_calls import direct_call
+from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED, NO_MACHINE_CODE, compile_only_for
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 Kernel = Callable[..., int]
-Call = Callable[..., object]
+Call = Callable[..., Any]  # see call_with_one
+
+_FLOAT64 = np.dtype(np.float64)
+_LOCK = RLock()  # plain Python can switch threads during a call, and calls share scratch memory
+
+
+def bound_kernel(kernel: Kernel, fixed: Sequence[Array | IntArray], axes: Sequence[int]) -> Kernel:
+    """Return a compiled kernel with its first arguments bound, which takes no other types of arrays.
+
+    Parameters
+    ----------
+    kernel
+        Function of arrays that returns a status.
+    fixed
+        First arguments of the kernel, C-contiguous int64 or float64 arrays of shape (count,). They are not copied.
+    axes
+        Number of axes of each further argument, a C-contiguous, writeable float64 array. numba finds the machine code
+        by the types of all arguments and raises NO_MACHINE_CODE if there is none; it does not check the byte order.
+    """
+    if not COMPILED:
+        return partial(_interpreted, kernel, fixed, axes)
+    kinds = [f"{array.dtype}[::1]" for array in fixed] + [f"float64[{(count - 1) * ':,'}::1]" for count in axes]
+    compile_only_for(kernel, f"int64({', '.join(kinds)})")
+    return partial(kernel, *fixed)
+
+
+def _interpreted(kernel: Kernel, fixed: Sequence[Any], axes: Sequence[int], *arguments: Any) -> int:
+    for array, count in zip(arguments, axes, strict=True):
+        if type(array) is not np.ndarray or array.ndim != count or not array.flags.carray:
+            raise TypeError
+    with _LOCK:
+        return kernel(*fixed, *arguments)
+
+
+def call_with_one(bound: Kernel, shape: tuple[int, ...]) -> Call:
+    """Return a function of one vector of a state that returns the result of a ``bound_kernel``, an array (*shape).
+
+    The result is None for another object than a C-contiguous, writeable float64 array of the right shape, and if the
+    kernel fails. The last argument of ``bound``, which the function allocates, is the result.
+    """
+
+    def call(q: Any) -> Array | None:
+        try:
+            if q.dtype is not _FLOAT64:
+                return None
+            result = np.empty(shape)
+            return result if bound(q, result) == entries.OK else None
+        except NO_MACHINE_CODE:
+            return None
+
+    return call
+
+
+def call_with_three(bound: Kernel, shape: tuple[int, ...]) -> Call:
+    """Return a function of three vectors of a state, otherwise as ``call_with_one``."""
+
+    def call(first: Any, second: Any, third: Any) -> Array | None:
+        try:
+            if first.dtype is not _FLOAT64 or second.dtype is not _FLOAT64 or third.dtype is not _FLOAT64:
+                return None
+            result = np.empty(shape)
+            return result if bound(first, second, third, result) == entries.OK else None
+        except NO_MACHINE_CODE:
+            return None
+
+    return call
 
 
 class GeneralKernels:
     """Kernels of one robot, compiled once for all robots.
 
-    A single-state property is a function that is compiled at first access. It takes C-contiguous float64 arrays, writes
-    the result to the last one (derivatives: to the last two), and returns the last one. It returns another object if an
-    argument is not such an array or has the wrong shape, and if the mass matrix is singular. Batched functions take
+    A single-state property is a function that is compiled at first access. It returns the result, or None as
+    ``call_with_one`` describes, also if the mass matrix is singular. Batched functions take
     C-contiguous float64 arrays whose shapes the caller has checked, write to the last one, and return a status: OK, or
     SINGULAR + k n + j of entries for a singular mass matrix of state k at coordinate j. Positions are in rad or m,
-    torques in Nm or N. Single-state calls of one object share scratch memory and must not run concurrently.
+    torques in Nm or N. Single-state calls of one object share scratch memory.
 
     Parameters
     ----------
@@ -44,7 +111,8 @@ class GeneralKernels:
         self.parameters = parameters
         # Writeable copies: for read-only arrays numba would compile each kernel again.
         self._fixed = topology.copy(), parameters.copy()
-        self._scratch = entries.make_scratch(topology)
+        self._with_scratch = self._fixed[0], entries.with_scratch(topology, parameters)
+        self._n = int(topology[3])  # as coordinate_count, without compiling it
 
     def with_parameters(self, parameters: Array) -> GeneralKernels:
         """Return the kernels of a robot with the same topology and other ``parameters``, without compiling.
@@ -55,31 +123,31 @@ class GeneralKernels:
 
     @cached_property
     def inverse_dynamics(self) -> Call:
-        """Function of (q, qd, qdd, tau), each (n,): torque ``tau`` for the motion, without friction."""
-        return self._single(entries.inverse_dynamics, (1, 1, 1, 1))
+        """Function of (q, qd, qdd), each (n,): torque (n,) for the motion, without friction."""
+        return self._single(entries.inverse_dynamics, 3, (self._n,))
 
     @cached_property
     def gravity_torque(self) -> Call:
-        """Function of (q, tau), each (n,): torque ``tau`` that holds the robot at rest against gravity."""
-        return self._single(entries.gravity_torque, (1, 1))
+        """Function of q (n,): torque (n,) that holds the robot at rest against gravity."""
+        return self._single(entries.gravity_torque, 1, (self._n,))
 
     @cached_property
     def mass_matrix(self) -> Call:
-        """Function of (q, matrix), shapes (n,) and (n, n): mass matrix at ``q``."""
-        return self._single(entries.mass_matrix, (1, 2))
+        """Function of q (n,): mass matrix (n, n)."""
+        return self._single(entries.mass_matrix, 1, (self._n, self._n))
 
     @cached_property
     def forward_dynamics(self) -> Call:
-        """Function of (q, qd, tau, qdd), each (n,): acceleration ``qdd`` under the torque, without friction."""
-        return self._single(entries.forward_dynamics, (1, 1, 1, 1))
+        """Function of (q, qd, tau), each (n,): acceleration (n,) under the torque, without friction."""
+        return self._single(entries.forward_dynamics, 3, (self._n,))
 
     @cached_property
     def inverse_dynamics_derivatives(self) -> Call:
-        """Function of (q, qd, qdd, dq, dqd), vectors (n,), matrices (n, n): derivatives of the torque by q and qd.
+        """Function of (q, qd, qdd), each (n,): derivatives (2, n, n) of the torque by q and by qd.
 
-        Writes dtau/dq to ``dq`` and dtau/dqd to ``dqd``; element [i, j] is that of torque i by coordinate j.
+        Element [0, i, j] is the derivative of torque i by position j, [1, i, j] that by velocity j.
         """
-        return self._single(entries.inverse_dynamics_derivatives, (1, 1, 1, 2, 2))
+        return self._single(entries.inverse_dynamics_derivatives, 3, (2, self._n, self._n))
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:
@@ -91,14 +159,10 @@ class GeneralKernels:
         """Function of (q, qd, tau, qdd), each (count, n): accelerations, without wrenches and joint friction."""
         return self._batch(entries.forward_dynamics_batch)
 
-    def call(self, kernel: Kernel, axes: Sequence[int], *extra: Array) -> Call:
-        """Return a single-state function with the robot and ``extra`` arguments bound.
-
-        ``kernel`` is a single-state function of entries.py, whose arguments after the scratch array start with
-        ``extra`` arrays (elements,). ``axes`` are the numbers of axes of the remaining arguments, which the returned
-        function takes. It returns the last one, the result, or another object for invalid arguments.
-        """
-        return direct_call(kernel, (*self._fixed, self._scratch, *extra), axes)
+    def friction(self, joints: Array) -> Call:
+        """Return a function of (fade (1,), q, qd (n,)): entries.friction_torque with its friction table ``joints``."""
+        bound = bound_kernel(entries.friction_torque, (*self._with_scratch, joints.flatten()), (1, 1, 1, 1))
+        return call_with_three(bound, (self._n,))
 
     def bound(self, kernel: Kernel, *extra: Any) -> Kernel:
         """Return a batched function of entries.py with the model arrays and its next arguments ``extra`` bound.
@@ -107,8 +171,14 @@ class GeneralKernels:
         """
         return partial(kernel, *self._fixed, *extra)
 
-    def _single(self, kernel: Kernel, axes: Sequence[int]) -> Call:
-        return self.call(kernel, axes)
+    def _single(self, kernel: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
+        """Return the function of one state for a single-state function of entries.py."""
+        return self._call(kernel, self._with_scratch, vectors, shape)
+
+    @staticmethod
+    def _call(kernel: Kernel, fixed: Sequence[Array | IntArray], vectors: int, shape: tuple[int, ...]) -> Call:
+        bound = bound_kernel(kernel, fixed, [1] * vectors + [len(shape)])
+        return call_with_one(bound, shape) if vectors == 1 else call_with_three(bound, shape)
 
     def _batch(self, kernel: Kernel) -> Kernel:
         return self.bound(kernel, entries.NO_WRENCHES)

@@ -184,8 +184,8 @@ def over_rows(function: Callable[[slice], Result], count: int, block: int, parts
 
 
 def evaluate(
-    function: Callable[..., int], shapes: Sequence[tuple[int, ...]], arguments: Mapping[str, Array]
-) -> tuple[list[Array], tuple[int, Array] | None]:
+    function: Callable[..., int], shape: tuple[int, ...], arguments: Mapping[str, Array]
+) -> tuple[Array, tuple[int, Array] | None]:
     """Call a batched kernel for every state of the broadcast arguments, on all cores.
 
     Leading axes are all axes before the last one of a vector, and before the last two of wrenches on bodies.
@@ -193,18 +193,18 @@ def evaluate(
     Parameters
     ----------
     function
-        Kernel (*arguments, *results) -> status, for C-contiguous arrays with one leading axis, which writes to the
-        results. The status is OK, or for the first singular state SINGULAR + n times its index + coordinate.
-    shapes
-        Shape of each result for a single state.
+        Kernel (*arguments, result) -> status, for C-contiguous arrays with one leading axis, which writes to the
+        result. The status is OK, or for the first singular state SINGULAR + n times its index + coordinate.
+    shape
+        Shape of the result for a single state.
     arguments
         Arrays by name, in the order of the kernel's arguments; "external_wrenches" are on bodies. "q" must be among
         them if the kernel can return SINGULAR.
 
     Returns
     -------
-    results
-        Arrays (..., *shape). In a batch with a singular state, states whose ``q`` is not finite have NaN.
+    result
+        Array (..., *shape). In a batch with a singular state, states whose ``q`` is not finite have NaN.
     singular
         None, or of the first singular state the index of the coordinate at which the mass matrix is not positive
         definite, and the position (n,).
@@ -215,31 +215,28 @@ def evaluate(
         If the leading axes cannot be broadcast. The message has the shapes.
     """
     batch = _broadcast({name: array.shape[: -_own_axes(name)] for name, array in arguments.items()})
-    results = [np.empty((*batch, *shape)) for shape in shapes]
-    status = _spread(function, batch, arguments, results)
+    result = np.empty((*batch, *shape))
+    status = _spread(function, batch, arguments, result)
     if status >= SINGULAR and batch:
         rows = {name: np.broadcast_to(x, batch + x.shape[-_own_axes(name) :]) for name, x in arguments.items()}
         finite = np.isfinite(rows["q"]).all(axis=-1)
         arguments, batch = {name: x[finite] for name, x in rows.items()}, (int(finite.sum()),)
-        solved = [np.empty((*batch, *shape)) for shape in shapes]
+        solved = np.empty((*batch, *shape))
         status = _spread(function, batch, arguments, solved)
-        for result, part in zip(results, solved, strict=True):
-            result.fill(np.nan)
-            result[finite] = part
+        result.fill(np.nan)
+        result[finite] = solved
     if status < SINGULAR:
-        return results, None
+        return result, None
     q = arguments["q"]
     state, joint = divmod(status - SINGULAR, q.shape[-1])
-    return results, (joint, q.reshape(-1, q.shape[-1])[state])
+    return result, (joint, q.reshape(-1, q.shape[-1])[state])
 
 
-def _spread(
-    function: Callable[..., int], batch: tuple[int, ...], arguments: Mapping[str, Array], results: Sequence[Array]
-) -> int:
-    """Call ``function(*arguments, *results)``; return OK or the smallest other status, of the first such state."""
+def _spread(function: Callable[..., int], batch: tuple[int, ...], arguments: Mapping[str, Array], result: Array) -> int:
+    """Call ``function(*arguments, result)``; return OK or the smallest other status, of the first such state."""
     count = math.prod(batch)
     arrays = [_in_a_row(array, batch, _own_axes(name), count) for name, array in arguments.items()]
-    arrays += [result.reshape((count, *result.shape[len(batch) :])) for result in results]
+    arrays.append(result.reshape((count, *result.shape[len(batch) :])))
     parts = min(cores(), count // _LEAST)
     if parts < 2:
         return function(*arrays)

@@ -272,10 +272,10 @@ class RobotModel(RobotProperties):
         if external_wrenches is not None:
             bound = self._bound(entries.inverse_dynamics_batch)
             return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
-        tau = np.empty(self.n)
-        if self.kernels.inverse_dynamics(q, qd, qdd, tau) is tau:
-            return tau
-        return self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
+        tau: Array | None = self.kernels.inverse_dynamics(q, qd, qdd)
+        if tau is None:
+            tau = self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
+        return tau
 
     def forward_dynamics(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
@@ -305,20 +305,18 @@ class RobotModel(RobotProperties):
         if external_wrenches is not None:
             bound = self._bound(entries.forward_dynamics_batch)
             return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
-        qdd = np.empty(self.n)
-        if self.kernels.forward_dynamics(q, qd, tau, qdd) is qdd:
-            return qdd
-        return self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
+        qdd: Array | None = self.kernels.forward_dynamics(q, qd, tau)
+        if qdd is None:
+            qdd = self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
+        return qdd
 
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Return the mass matrix M(q) (..., n, n) at ``q`` (..., n), including rotors: Craig (6.59).
 
         It is computed by the composite-rigid-body algorithm.
         """
-        matrix = np.empty(self._square)
-        if self.kernels.mass_matrix(q, matrix) is matrix:
-            return matrix
-        return self._run(self._bound(entries.mass_matrix_batch), self._square, q=q)
+        matrix: Array | None = self.kernels.mass_matrix(q)
+        return self._run(self._bound(entries.mass_matrix_batch), self._square, q=q) if matrix is None else matrix
 
     def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Return the torque (..., n) at zero acceleration, V(q, qd) + G(q) of Craig (6.59).
@@ -329,10 +327,8 @@ class RobotModel(RobotProperties):
 
     def gravity_torque(self, q: ArrayLike) -> Array:
         """Return the gravity torque (..., n), G(q) of Craig (6.59), at ``q`` (..., n)."""
-        tau = np.empty(self.n)
-        if self.kernels.gravity_torque(q, tau) is tau:
-            return tau
-        return self.inverse_dynamics(q, self._zeros, self._zeros)
+        tau: Array | None = self.kernels.gravity_torque(q)
+        return self.inverse_dynamics(q, self._zeros, self._zeros) if tau is None else tau
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
         """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).
@@ -340,12 +336,11 @@ class RobotModel(RobotProperties):
         Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
         Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
         """
-        dq, dqd = np.empty(self._square), np.empty(self._square)
-        if self.kernels.inverse_dynamics_derivatives(q, qd, qdd, dq, dqd) is dqd:
-            return dq, dqd
-        bound = self._bound(entries.inverse_dynamics_derivatives_batch)
-        (dq, dqd), _ = evaluate(bound, [self._square, self._square], self._vectors(q=q, qd=qd, qdd=qdd))
-        return dq, dqd
+        both: Array | None = self.kernels.inverse_dynamics_derivatives(q, qd, qdd)
+        if both is None:
+            bound = self._bound(entries.inverse_dynamics_derivatives_batch)
+            both = np.moveaxis(self._run(bound, (2, *self._square), q=q, qd=qd, qdd=qdd), -3, 0)
+        return both[0], both[1]
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Return the Coriolis matrix C (..., n, n) of the Christoffel symbols, Spong (9.61)-(9.63).
@@ -381,16 +376,16 @@ class RobotModel(RobotProperties):
             raise RobotDynamicsError(
                 f"smoothing_velocity: {smoothing_velocity!r}. Cure: pass a finite number of at least 0"
             )
-        tau = np.empty(self.n)
-        if self._friction(fade, q, qd, tau) is tau:
-            return tau
-        batch = self._bound(entries.friction_batch, self._data.friction.copy(), float(fade[0]))
-        return self._run(batch, (self.n,), q=q, qd=qd)
+        tau: Array | None = self._friction(fade, q, qd)
+        if tau is None:
+            batch = self._bound(entries.friction_batch, self._data.friction.copy(), float(fade[0]))
+            tau = self._run(batch, (self.n,), q=q, qd=qd)
+        return tau
 
     @cached_property
     def _friction(self) -> Call:
-        """Function of (smoothing velocity (1,), q, qd, tau), the latter (n,), like those of GeneralKernels."""
-        return self.kernels.call(entries.friction_torque, (1, 1, 1, 1), self._data.friction.flatten())
+        """Function of (smoothing velocity (1,), q, qd), the latter (n,), like those of GeneralKernels."""
+        return self.kernels.friction(self._data.friction)
 
     def joint_reactions(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
@@ -489,7 +484,7 @@ class RobotModel(RobotProperties):
         arguments = self._vectors(**vectors)
         if wrenches is not None:
             arguments = {"external_wrenches": self.body_wrenches(wrenches), **arguments}
-        (result,), singular = evaluate(function, [shape], arguments)
+        result, singular = evaluate(function, shape, arguments)
         if singular is not None:
             joint, q = singular
             cure = "add mass and inertia to the links beyond it" if np.isfinite(q).all() else "pass finite positions"

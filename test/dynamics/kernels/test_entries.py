@@ -17,7 +17,7 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "gravity_torque": [VECTOR, VECTOR],
     "mass_matrix": [VECTOR, MATRIX],
     "forward_dynamics": [VECTOR, VECTOR, VECTOR, VECTOR],
-    "inverse_dynamics_derivatives": [VECTOR, VECTOR, VECTOR, MATRIX, MATRIX],
+    "inverse_dynamics_derivatives": [VECTOR, VECTOR, VECTOR, (2, N, N)],
     "friction_torque": [(1,), VECTOR, VECTOR, VECTOR],
 }
 
@@ -32,8 +32,7 @@ def model() -> RobotModel:
 @pytest.mark.parametrize("name", SHAPES)
 def test_wrong_shapes_are_found(name: str, model: RobotModel) -> None:
     """Each axis of each argument is made too long and too short. The result is not written then."""
-    scratch = entries.make_scratch(model.kernels.topology)
-    fixed = [*_robot(model), scratch, *([model.friction_parameters.flatten()] if name == "friction_torque" else [])]
+    fixed = [*_with_scratch(model), *([model.friction_parameters.flatten()] if name == "friction_torque" else [])]
     entry = getattr(entries, name)
     assert entry(*fixed, *map(np.zeros, SHAPES[name])) == OK
     for k, shape in enumerate(SHAPES[name]):
@@ -54,8 +53,7 @@ def test_the_coordinate_of_a_singular_robot_is_reported(coordinate: int) -> None
     links = [heavy, arms.Link("")] if coordinate else [arms.Link(""), heavy]
     model = RobotModel.from_urdf(arms.planar_2r(0.0, 0.5, *links).urdf)
     q, qd, tau, qdd = np.zeros((4, 2))
-    scratch = entries.make_scratch(model.kernels.topology)
-    assert entries.forward_dynamics(*_robot(model), scratch, q, qd, tau, qdd) == SINGULAR + coordinate
+    assert entries.forward_dynamics(*_with_scratch(model), q, qd, tau, qdd) == SINGULAR + coordinate
     assert OK < WRONG_SHAPE < SINGULAR
     states = np.zeros((4, 3, 2))
     for wrenches in (entries.NO_WRENCHES, np.zeros((3, 2, 6))):
@@ -64,3 +62,8 @@ def test_the_coordinate_of_a_singular_robot_is_reported(coordinate: int) -> None
 
 def _robot(model: RobotModel) -> tuple[Any, Any]:
     return model.kernels.topology.copy(), model.kernels.parameters.copy()
+
+
+def _with_scratch(model: RobotModel) -> tuple[Any, Any]:
+    topology, parameters = _robot(model)
+    return topology, entries.with_scratch(topology, parameters)
