@@ -7,11 +7,9 @@ so that other loads on the machine affect all of them equally.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +25,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
-from benchmarks.document import around_part, replace_part
+from benchmarks.document import print_report, report_parser
 from benchmarks.machine import machine
 from benchmarks.ros_plant import PlantEcho
 from benchmarks.ros_processes import AnsweringNode, busy_seconds
@@ -211,30 +209,16 @@ Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: 
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run the benchmark from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser = report_parser(COMMAND, __doc__)
     parser.add_argument("--seconds", type=int, default=SECONDS, help="for each node (default: %(default)s)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if options.seconds < 1:
         parser.error("--seconds must be at least 1")
-    if options.write and options.seconds < SECONDS:
-        parser.error(f"--write needs at least {SECONDS} s. Cure: remove --seconds")
-    if options.write:
-        around_part(options.write, PART)
     available_cores(2)
-    if os.getloadavg()[0] > QUIET:
-        print(
-            "Other programs have just been running: the loop needs free cores. Cure: wait, then repeat", file=sys.stderr
-        )
-    try:
-        text = report(*run(options.seconds))
-    except RobotDynamicsError as problem:
-        raise SystemExit(str(problem)) from None
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    complete = options.seconds >= SECONDS
+    print_report(options, lambda: report(*run(options.seconds)), PART, complete=complete, quiet=QUIET)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,11 @@ inexact model, sensor noise and dropouts, in which no check may fail.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import sys
 import time
 from collections.abc import Callable
 from multiprocessing import Pool
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +19,7 @@ import yaml
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.document import markdown_table, print_report, report_parser
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
@@ -294,19 +292,20 @@ def hour(jobs: int) -> tuple[str, list[str]]:
     return text, alarms
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Print the table or the result of the hour; return 1 for an unexpected result."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser = report_parser(COMMAND, __doc__)
     parser.add_argument("--hour", action="store_true", help="run an hour without faults instead of the table")
     parser.add_argument("--jobs", type=int, default=2, help="number of processes for --hour (default: 2)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
-    options = parser.parse_args(arguments)
-    if options.write:
-        around_part(options.write, PART)
-    text, wrong = hour(options.jobs) if options.hour else table()
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    options = parser.parse_args()
+    wrong = []
+
+    def report() -> str:
+        text, found = hour(options.jobs) if options.hour else table()
+        wrong.extend(found)
+        return text
+
+    print_report(options, report, PART, complete=not options.hour)
     print(*wrong, sep="\n", file=sys.stderr)
     return 1 if wrong else 0
 

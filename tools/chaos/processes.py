@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from robot_dynamics_ros.cli.processes import NodeProcess
+from tools.memory import resident
 
 
 class Process(NodeProcess):
@@ -46,9 +47,3 @@ class Process(NodeProcess):
     def descriptors(self) -> int:
         """Return the number of open file descriptors."""
         return len(os.listdir(f"/proc/{self.number}/fd"))
-
-
-def resident(number: int) -> float:
-    """Return the resident memory (MB) of a process."""
-    pages = int(Path(f"/proc/{number}/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") * 1e-6
