@@ -17,8 +17,7 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
-from benchmarks.document import markdown_table, print_report, report_parser
-from benchmarks.machine import machine
+from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.robots import Floats
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
@@ -75,3 +77,12 @@ def markdown_table(rows: list[list[str]]) -> str:
     )
     rule = "| " + " | ".join("-" * width for width in widths) + " |"
     return "\n".join([head, rule, *body])
+
+
+def machine(packages: Sequence[str]) -> str:
+    """Return the machine and the versions of these packages in one line."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    cpu = names[0] if names else platform.machine()
+    return f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}"

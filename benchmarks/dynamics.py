@@ -13,8 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from tqdm import tqdm
 
-from benchmarks.document import print_report, report_parser
-from benchmarks.machine import machine
+from benchmarks.document import machine, print_report, report_parser
 from benchmarks.peers import ALGORITHMS, BATCHED, STATES, THREADS, Calls, mujoco_calls, ours, pinocchio
 from benchmarks.robots import ROBOTS, Floats, Robot, States, random_states, urdf_file
 from benchmarks.tables import CUSTOMISED, GENERAL, MUJOCO, Times, missed, ratio_table, time_table

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.document import markdown_table, print_report, report_parser
+from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.formulation_counts import (
     COUNTED,
     FITTED,
@@ -25,7 +25,6 @@ from benchmarks.formulation_counts import (
     polynomial,
     state,
 )
-from benchmarks.machine import machine
 from benchmarks.operation_counts import PRINTED, Count, printed
 
 COMMAND = "python -m benchmarks.formulations"

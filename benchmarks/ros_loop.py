@@ -25,10 +25,9 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
-from benchmarks.document import print_report, report_parser
-from benchmarks.machine import machine
+from benchmarks.document import machine, print_report, report_parser
 from benchmarks.ros_plant import PlantEcho
-from benchmarks.ros_processes import AnsweringNode, busy_seconds
+from benchmarks.ros_processes import MeasuredProcess, busy_seconds
 from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, missed
 from benchmarks.timing import available_cores
 from robot_dynamics_ros import RobotModel
@@ -95,7 +94,11 @@ class Loop:
             LEAN: ("benchmarks.ros_echo", {"efforts_only": True}),
         }
         self.kinds = tuple(nodes)
-        self._nodes = {kind: AnsweringNode(kind, folder, *arguments) for kind, arguments in nodes.items()}
+        private = [f"~/{topic}:={topic}" for topic in ("command_states", "joint_trajectory")]
+        self._nodes = {
+            kind: MeasuredProcess(module, folder, None, parameters, (f"__ns:=/{kind}", *private), name=kind)
+            for kind, (module, parameters) in nodes.items()
+        }
         for process in self._nodes.values():
             group.add(process)
         self._group = group

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from benchmarks.document import print_report, report_parser
-from benchmarks.machine import machine
+from benchmarks.document import machine, print_report, report_parser
 from benchmarks.robots import Floats
 
 try:

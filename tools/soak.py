@@ -21,8 +21,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import JointState
 from tqdm import tqdm
 
-from benchmarks.document import markdown_table, print_report, report_parser
-from benchmarks.machine import machine
+from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.robots import Floats
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.recordings.messages.joint_state import stamp_of

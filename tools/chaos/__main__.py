@@ -13,8 +13,7 @@ from tempfile import TemporaryDirectory
 from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 
-from benchmarks.document import print_report, report_parser
-from benchmarks.machine import machine
+from benchmarks.document import machine, print_report, report_parser
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from tools.chaos.faults import FAULTS, Fault
 from tools.chaos.figures import figures

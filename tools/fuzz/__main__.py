@@ -16,11 +16,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from tqdm import tqdm
 
-from benchmarks.document import markdown_table, print_report, report_parser
-from benchmarks.machine import machine
+from benchmarks.document import machine, markdown_table, print_report, report_parser
+from benchmarks.ros_processes import resident
 from tools.fuzz.targets import ALL, Target, compile_kernels
 from tools.fuzz.trial import Tally
-from tools.memory import resident
 
 COMMAND = "make fuzz FUZZ_ARGS='--full --write docs/reliability.md'"
 PART = "make fuzz"

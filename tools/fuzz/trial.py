@@ -19,9 +19,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 
+from benchmarks.ros_processes import resident
 from robot_dynamics_ros import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.errors import BagWarning
-from tools.memory import resident
 
 HANG = 2.0
 """Limit of the processor time (s) of an input, which other programs do not affect."""
