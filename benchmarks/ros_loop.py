@@ -87,6 +87,7 @@ class Loop:
             "law": "computed_torque",
             "update_rate": 0.0,
             "state_timeout": 1.0,  # between its turns it receives ten states per second
+            "position_step_limit": [math.inf],  # the plant stays where it is
         }
         nodes: Mapping[str, tuple[str, Mapping[str, object]]] = {
             CONTROLLER: ("robot_dynamics_ros.ros.nodes.computed_torque_node", controller),
