@@ -192,16 +192,18 @@ lint: $(TEST) ## style, types and package.xml
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy --strict robot_dynamics_ros
 	@$(BIN)/lint-imports --no-logo --no-cache
-	@$(BIN)/python -m pytest -q test/test_package.py test/test_style.py
+	@$(BIN)/python -m pytest -q test/test_package.py
+	@$(BIN)/python -m tools.words
 
 .PHONY: pictures
 pictures: $(TEST) ## make the animation of README, and photograph the browser view and a report (needs chromium; a few minutes)
 	@$(BIN)/python docs/two_laws.py
 	@$(BIN)/python docs/pictures.py
 
-# `python docs/write_parameters.py` updates docs/parameters.md, `python docs/write_cli.py` docs/cli.md; a test checks both.
+# `python docs/generated.py` updates the pages and tables that are made from the code.
 .PHONY: docs
-docs: $(TEST) ## the pages of docs/ as HTML, in docs/_build/html
+docs: $(TEST) ## check the generated pages and tables, and make docs/ as HTML, in docs/_build/html
+	@$(BIN)/python docs/generated.py --check
 	@$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 

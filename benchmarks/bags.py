@@ -17,8 +17,7 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
-from benchmarks.document import markdown_table, print_report
-from benchmarks.machine import machine
+from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.robots import Floats
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
@@ -164,10 +163,5 @@ def _measured() -> str:
         return report(run(Path(folder)), memory(Path(folder)))
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the benchmark from the command line."""
-    print_report(_measured, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=PART)
-
-
 if __name__ == "__main__":
-    main()
+    print_report(report_parser(COMMAND, __doc__).parse_args(), _measured, PART)

@@ -1,23 +1,48 @@
-"""Output of the benchmarks: Markdown tables, and their insertion into documents."""
+"""Output of benchmarks and tools: Markdown tables, and their insertion into documents."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import math
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 
-def print_report(report: Callable[[], str], arguments: list[str] | None, *, prog: str, about: str, part: str) -> None:
-    """Run a benchmark without options of its own from the command line and print its report.
 
-    ``--write FILE`` also writes the report into ``part`` of a Markdown file. ``about`` is the description for --help.
+def report_parser(prog: str, about: str) -> argparse.ArgumentParser:
+    """Return a parser with the option ``--write FILE``; the first line of ``about`` is the description."""
+    parser = argparse.ArgumentParser(prog=prog, description=about.splitlines()[0])
+    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the result to this Markdown file")
+    return parser
+
+
+def print_report(
+    options: argparse.Namespace,
+    report: Callable[[], str],
+    part: str,
+    *,
+    complete: bool = True,
+    quiet: float = math.inf,
+) -> None:
+    """Print a report; with ``--write`` also replace ``part`` of a Markdown file, which a ``complete`` run may do.
+
+    A warning is printed if the load average is above ``quiet``.
     """
-    parser = argparse.ArgumentParser(prog=prog, description=about)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
-    options = parser.parse_args(arguments)
     if options.write:
+        if not complete:
+            raise SystemExit("--write needs a complete run. Cure: remove the options that shorten it")
         around_part(options.write, part)  # to report an error before the long run
-    text = report()
+    if os.getloadavg()[0] > quiet:
+        print("Other programs have just been running, which affects times. Cure: wait, then repeat", file=sys.stderr)
+    try:
+        text = report()
+    except RobotDynamicsError as problem:
+        raise SystemExit(str(problem)) from None
     print(text)
     if options.write:
         replace_part(options.write, part, text)
@@ -44,19 +69,6 @@ def replace_part(path: Path, part: str, text: str) -> None:
     path.write_text(f"{before}\n\n{text.strip()}\n\n{after}", encoding="utf-8")
 
 
-def rows_of_part(path: Path, part: str) -> dict[str, list[str]]:
-    """Return the body rows of the table in ``part`` of a Markdown file, by their first cells; exits like above."""
-    before, after = around_part(path, part)
-    return rows_in(path.read_text(encoding="utf-8").removeprefix(before).removesuffix(after))
-
-
-def rows_in(text: str) -> dict[str, list[str]]:
-    """Return the body rows of the only Markdown table in a text, by their first cells."""
-    lines = [line for line in text.splitlines() if line.startswith("| ")][2:]
-    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
-    return {row[0]: row for row in rows}
-
-
 def markdown_table(rows: list[list[str]]) -> str:
     """Return rows of cells as a Markdown table; the first row is the header."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -65,3 +77,12 @@ def markdown_table(rows: list[list[str]]) -> str:
     )
     rule = "| " + " | ".join("-" * width for width in widths) + " |"
     return "\n".join([head, rule, *body])
+
+
+def machine(packages: Sequence[str]) -> str:
+    """Return the machine and the versions of these packages in one line."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    cpu = names[0] if names else platform.machine()
+    return f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}"

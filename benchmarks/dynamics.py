@@ -6,19 +6,14 @@ Before the timing, all libraries must give the same results.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import time
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
-from benchmarks.document import around_part, replace_part
-from benchmarks.machine import machine
+from benchmarks.document import machine, print_report, report_parser
 from benchmarks.peers import ALGORITHMS, BATCHED, STATES, THREADS, Calls, mujoco_calls, ours, pinocchio
 from benchmarks.robots import ROBOTS, Floats, Robot, States, random_states, urdf_file
 from benchmarks.tables import CUSTOMISED, GENERAL, MUJOCO, Times, missed, ratio_table, time_table
@@ -148,24 +143,13 @@ Times of a call in microseconds; of a batch, for each of its states:
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run the benchmark from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser = report_parser(COMMAND, __doc__)
     parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=list(ROBOTS), help="only these robots")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
-    options = parser.parse_args(arguments)
-    if options.write and set(options.robots) != set(ROBOTS):
-        parser.error("--write needs the tables of all robots. Cure: remove --robots")
-    if options.write:
-        around_part(options.write, PART)
-    if os.getloadavg()[0] > QUIET:
-        print(
-            "Other programs have just been running: batches need free cores. Cure: wait, then repeat", file=sys.stderr
-        )
-    text = report(*run(options.robots))
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    options = parser.parse_args()
+    complete = set(options.robots) == set(ROBOTS)
+    print_report(options, lambda: report(*run(options.robots)), PART, complete=complete, quiet=QUIET)
 
 
 if __name__ == "__main__":

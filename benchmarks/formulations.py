@@ -6,13 +6,12 @@ them to that page and draws docs/images/formulations.png.
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.document import markdown_table, replace_part
+from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.formulation_counts import (
     COUNTED,
     FITTED,
@@ -26,7 +25,6 @@ from benchmarks.formulation_counts import (
     polynomial,
     state,
 )
-from benchmarks.machine import machine
 from benchmarks.operation_counts import PRINTED, Count, printed
 
 COMMAND = "python -m benchmarks.formulations"
@@ -147,22 +145,13 @@ def draw(counts: dict[str, list[Count]], times: dict[str, list[float]], path: Pa
     plt.close(figure)
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run the benchmark from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--write", type=Path, metavar="FILE", help=f"also write the tables to this Markdown file, and {IMAGE} beside it"
-    )
-    options = parser.parse_args(arguments)
-    counts = all_counts()
-    times = all_times()
-    text = f"{count_report(counts)}\n{time_report(counts, times)}"
-    print(text)
+    options = report_parser(COMMAND, __doc__).parse_args()
+    counts, times = all_counts(), all_times()
+    print_report(options, lambda: f"{count_report(counts)}\n{time_report(counts, times)}", "make formulations")
     if options.write:
-        replace_part(options.write, "make formulations", text)
-        image = options.write.parent / IMAGE
-        image.parent.mkdir(exist_ok=True)
-        draw(counts, times, image)
+        draw(counts, times, options.write.parent / IMAGE)
 
 
 if __name__ == "__main__":

@@ -6,18 +6,16 @@ updates them.
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction as _F
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.counting import Counted
-from benchmarks.document import markdown_table, replace_part
+from benchmarks.document import markdown_table, print_report, report_parser
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.dynamics.codegen.expressions import Trace
@@ -219,16 +217,5 @@ The customised kernels:
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the benchmark from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
-    options = parser.parse_args(arguments)
-    text = report()
-    print(text)
-    if options.write:
-        replace_part(options.write, "make counts", text)
-
-
 if __name__ == "__main__":
-    main()
+    print_report(report_parser(COMMAND, __doc__).parse_args(), report, "make counts")

@@ -42,4 +42,4 @@ class EchoNode(NodeProgram):
 
 
 if __name__ == "__main__":
-    run(EchoNode)
+    run(EchoNode, ())

@@ -7,11 +7,9 @@ so that other loads on the machine affect all of them equally.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import math
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,10 +25,9 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
-from benchmarks.document import around_part, replace_part
-from benchmarks.machine import machine
+from benchmarks.document import machine, print_report, report_parser
 from benchmarks.ros_plant import PlantEcho
-from benchmarks.ros_processes import AnsweringNode, busy_seconds
+from benchmarks.ros_processes import MeasuredProcess, busy_seconds
 from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, missed
 from benchmarks.timing import available_cores
 from robot_dynamics_ros import RobotModel
@@ -90,6 +87,7 @@ class Loop:
             "law": "computed_torque",
             "update_rate": 0.0,
             "state_timeout": 1.0,  # between its turns it receives ten states per second
+            "position_step_limit": [math.inf],  # the plant stays where it is
         }
         nodes: Mapping[str, tuple[str, Mapping[str, object]]] = {
             CONTROLLER: ("robot_dynamics_ros.ros.nodes.computed_torque_node", controller),
@@ -97,7 +95,11 @@ class Loop:
             LEAN: ("benchmarks.ros_echo", {"efforts_only": True}),
         }
         self.kinds = tuple(nodes)
-        self._nodes = {kind: AnsweringNode(kind, folder, *arguments) for kind, arguments in nodes.items()}
+        private = [f"~/{topic}:={topic}" for topic in ("command_states", "joint_trajectory")]
+        self._nodes = {
+            kind: MeasuredProcess(module, folder, None, parameters, (f"__ns:=/{kind}", *private), name=kind)
+            for kind, (module, parameters) in nodes.items()
+        }
         for process in self._nodes.values():
             group.add(process)
         self._group = group
@@ -211,30 +213,16 @@ Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: 
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run the benchmark from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser = report_parser(COMMAND, __doc__)
     parser.add_argument("--seconds", type=int, default=SECONDS, help="for each node (default: %(default)s)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if options.seconds < 1:
         parser.error("--seconds must be at least 1")
-    if options.write and options.seconds < SECONDS:
-        parser.error(f"--write needs at least {SECONDS} s. Cure: remove --seconds")
-    if options.write:
-        around_part(options.write, PART)
     available_cores(2)
-    if os.getloadavg()[0] > QUIET:
-        print(
-            "Other programs have just been running: the loop needs free cores. Cure: wait, then repeat", file=sys.stderr
-        )
-    try:
-        text = report(*run(options.seconds))
-    except RobotDynamicsError as problem:
-        raise SystemExit(str(problem)) from None
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    complete = options.seconds >= SECONDS
+    print_report(options, lambda: report(*run(options.seconds)), PART, complete=complete, quiet=QUIET)
 
 
 if __name__ == "__main__":

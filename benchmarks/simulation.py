@@ -6,9 +6,6 @@ them. Before the timing, all libraries must simulate the same motion.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -17,8 +14,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from benchmarks.document import around_part, replace_part
-from benchmarks.machine import machine
+from benchmarks.document import machine, print_report, report_parser
 from benchmarks.robots import Floats
 
 try:
@@ -176,25 +172,13 @@ Checks before the timing; drift under {LOAD_SHARE} of the Coulomb torque:
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run the benchmark from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser = report_parser(COMMAND, __doc__)
     parser.add_argument("--robots", nargs="+", choices=list(SETTINGS), default=list(SETTINGS), help="only these robots")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
-    options = parser.parse_args(arguments)
-    if options.write and set(options.robots) != set(SETTINGS):
-        parser.error("--write needs the tables of all robots. Cure: remove --robots")
-    if options.write:
-        around_part(options.write, PART)
-    if os.getloadavg()[0] > QUIET:
-        print(
-            "Other programs have just been running: the benchmark needs free cores. Cure: wait, then repeat",
-            file=sys.stderr,
-        )
-    text = report(run(list(dict.fromkeys(options.robots))))
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    options = parser.parse_args()
+    robots = list(dict.fromkeys(options.robots))
+    print_report(options, lambda: report(run(robots)), PART, complete=set(robots) == set(SETTINGS), quiet=QUIET)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.document import markdown_table, print_report
+from benchmarks.document import markdown_table, print_report, report_parser
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.resources import find_resource, robot_urdf
 from robot_dynamics_ros.control.controller import Controller, make_controller
@@ -108,10 +108,5 @@ def report() -> str:
     )
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the benchmark from the command line."""
-    print_report(report, arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=COMMAND)
-
-
 if __name__ == "__main__":
-    main()
+    print_report(report_parser(COMMAND, __doc__).parse_args(), report, COMMAND)

@@ -16,8 +16,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
-from benchmarks.document import markdown_table, print_report
-from benchmarks.machine import machine
+from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.robots import Floats
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
@@ -179,10 +178,5 @@ Medians of {ROUNDS} rounds in which the steps take turns, on one core, in millis
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the benchmark from the command line."""
-    print_report(lambda: report(run()), arguments, prog=COMMAND, about=__doc__.splitlines()[0], part=PART)
-
-
 if __name__ == "__main__":
-    main()
+    print_report(report_parser(COMMAND, __doc__).parse_args(), lambda: report(run()), PART)

@@ -1,4 +1,4 @@
-"""Detection of Markdown tables that do not render: `make docs` and test/docs/test_tables.py."""
+"""Detection of Markdown tables that do not render: a part of `make docs`."""
 
 import re
 from collections.abc import Iterator

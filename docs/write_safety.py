@@ -1,4 +1,4 @@
-"""Write the table of checks in docs/safety.md from the checks themselves: `python docs/write_safety.py`."""
+"""Table of checks in docs/safety.md from the checks themselves: `python docs/generated.py`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,3 @@ def page() -> str:
     after = rest.partition(_AFTER)[2]
     rows = [f"| `{row.cause.value}` | {row.fails_if} | {row.default} | {row.ends} |" for row in table()]
     return before + "\n".join([_HEAD, "| --- | --- | --- | --- |", *rows]) + _AFTER + after
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")

@@ -11,23 +11,16 @@ import pinocchio as pin
 import pytest
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from support.independent_plant import SECOND, START, Session, joint_state
+from support.independent_plant import SECOND, START, Session, joint_state, make_settings
 
-_SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
 PANDA = np.array(START["panda"])
 UR5E = np.array(START["ur5e"])
 ALL_MOVE = np.array([0.5, 0.3, 0.4, 0.3, -0.5, 0.4, 0.6])
 
 
-def settings(**values: Any) -> ControllerSettings:
-    safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
-    return ControllerSettings(safety=safety, **{name: v for name, v in values.items() if name not in _SAFETY})
-
-
 def moving(seconds: float = 0.7, **options: Any) -> Session:
     """Return a Panda in the middle of a motion, with or without an update rate."""
-    session = Session(**{"rate": 500.0, "settings": settings(), **options}).run(0.1)
+    session = Session(**{"rate": 500.0, "settings": make_settings(), **options}).run(0.1)
     assert session.go(PANDA + ALL_MOVE, 1.5)
     session.run(seconds)
     assert np.abs(session.plant.qd).max() > 0.3 and session.controller.mode.value == "active"
@@ -36,7 +29,7 @@ def moving(seconds: float = 0.7, **options: Any) -> Session:
 
 @pytest.mark.parametrize("rate", [0.0, 500.0])
 def test_repeated_state_is_no_fault(rate: float) -> None:
-    session = moving(settings=settings(update_rate=rate))
+    session = moving(settings=make_settings(update_rate=rate))
     for _ in range(100):
         session.cycle()
         session.state()
@@ -46,12 +39,12 @@ def test_repeated_state_is_no_fault(rate: float) -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 500.0])
 def test_states_without_stamps(rate: float) -> None:
-    session = Session(settings=settings(update_rate=rate)).run(0.1, stamp=0)
+    session = Session(settings=make_settings(update_rate=rate)).run(0.1, stamp=0)
     assert session.go(PANDA + ALL_MOVE, 1.0)
     session.run(1.5, stamp=0)
     assert not session.causes and np.abs(session.plant.q - PANDA - ALL_MOVE).max() < 0.01
     assert sum("stamp" in line for line in session.lines) == 1
-    refused = Session(settings=settings(update_rate=rate, unstamped_states="refuse")).run(0.3, stamp=0)
+    refused = Session(settings=make_settings(update_rate=rate, unstamped_states="refuse")).run(0.3, stamp=0)
     assert not any(given.mode == "active" for given in refused.commands)
 
 
@@ -60,7 +53,7 @@ def test_states_without_stamps(rate: float) -> None:
     "off", [{}, {"payload": 1.0, "reports_effort": True}, {"mass_error": 0.1, "reports_effort": True}]
 )
 def test_arm_does_not_fall_during_the_ramp(q: Any, off: Any) -> None:
-    session, fastest = Session(q=q, settings=settings(ramp_time=2.0), rate=1000.0, **off), 0.0
+    session, fastest = Session(q=q, settings=make_settings(ramp_time=2.0), rate=1000.0, **off), 0.0
     for _ in range(2500):
         session.cycle()
         fastest = max(fastest, float(np.abs(session.plant.qd).max()))
@@ -70,7 +63,7 @@ def test_arm_does_not_fall_during_the_ramp(q: Any, off: Any) -> None:
 @pytest.mark.parametrize("silence", [0.15, 0.5, 0.8, 2.0])
 @pytest.mark.parametrize("on_fault", ["hold", "zero"])
 def test_the_rate_limit_holds_when_states_return(silence: float, on_fault: str) -> None:
-    session = moving(settings=settings(torque_rate_limit=(400.0,), on_fault=on_fault, fault_reset="auto"))
+    session = moving(settings=make_settings(torque_rate_limit=(400.0,), on_fault=on_fault, fault_reset="auto"))
     session.pass_time(silence)
     session.run(0.5)
     assert "state_stale" in session.causes
@@ -78,7 +71,7 @@ def test_the_rate_limit_holds_when_states_return(silence: float, on_fault: str) 
 
 
 def test_the_rate_limit_holds_on_exit() -> None:
-    session = moving(settings=settings(torque_rate_limit=(400.0,)))
+    session = moving(settings=make_settings(torque_rate_limit=(400.0,)))
     session.exit()
     assert session.commands[-1].kind == "exit"
     assert session.largest_step(400.0) <= 1.0 + 1e-9
@@ -108,7 +101,7 @@ def test_a_goal_one_turn_away_is_reached_the_short_way() -> None:
 @pytest.mark.parametrize("off", [{"payload": 1.0}, {"mass_error": 0.1}, {"mass_error": -0.1}])
 @pytest.mark.parametrize("robot", ["panda", "ur5e"])
 def test_hold_keeps_the_end_effector_in_place(robot: str, off: Any) -> None:
-    session = Session(robot, settings=settings(), **off).run(2.0)
+    session = Session(robot, settings=make_settings(), **off).run(2.0)
     session.cycle(q=np.full(session.model.n, np.nan))
     assert session.commands[-1].mode == "hold"
     before, sunk = session.plant.end_effector_position(), 0.0
@@ -122,7 +115,7 @@ def test_hold_keeps_the_end_effector_in_place(robot: str, off: Any) -> None:
 @pytest.mark.parametrize("limit", [(), (400.0,)])
 def test_live_changes_do_not_step_the_effort(change: dict[str, Any], limit: Any) -> None:
     """For changes of the law, the gains and the payload."""
-    session = moving(settings=settings(torque_rate_limit=limit), mass_error=0.1)
+    session = moving(settings=make_settings(torque_rate_limit=limit), mass_error=0.1)
     before = len(session.commands) - 1
     if change:
         session.controller.tune(dataclasses.replace(session.settings, **change))
@@ -137,7 +130,7 @@ def test_live_changes_do_not_step_the_effort(change: dict[str, Any], limit: Any)
 def test_the_integral_does_not_wind_up_in_the_ramp() -> None:
     highest = []
     for ramp_time in (0.0, 1.0):
-        session = Session(settings=settings(ramp_time=ramp_time, ki=(200.0,)), q=PANDA)
+        session = Session(settings=make_settings(ramp_time=ramp_time, ki=(200.0,)), q=PANDA)
         session.take(session.session.activate(compare_effort=True, held=PANDA + 0.04))
         highest.append(max(float(session.run(0.01).plant.q[0]) for _ in range(300)))
     assert highest[1] < highest[0] + 0.004
@@ -169,7 +162,7 @@ def test_arm_at_rest_is_no_frozen_state() -> None:
 @pytest.mark.parametrize("cycles", [1, 25])
 @pytest.mark.parametrize("limit", [(), (400.0,)])
 def test_false_velocity_does_not_accelerate_the_arm(glitch: float, cycles: int, limit: Any) -> None:
-    session = moving(rate=1000.0, settings=settings(torque_rate_limit=limit))
+    session = moving(rate=1000.0, settings=make_settings(torque_rate_limit=limit))
     fastest = 0.0
     for k in range(1000):
         session.cycle(qd=session.plant.qd + [glitch if k < cycles else 0.0, 0, 0, 0, 0, 0, 0])
@@ -190,7 +183,7 @@ def test_a_joint_that_is_named_twice() -> None:
 
 @pytest.mark.parametrize("leap", [5.0, -5.0])
 def test_clock_jump_is_no_low_rate(leap: float) -> None:
-    session = moving(settings=settings(update_rate=500.0, fault_reset="auto"))
+    session = moving(settings=make_settings(update_rate=500.0, fault_reset="auto"))
     session.ros += round(leap * SECOND)
     session.run(3.0)
     cause = "clock_jumped_ahead" if leap > 0.0 else "clock_jumped_back"
@@ -208,7 +201,7 @@ def test_motions_beyond_a_limit_are_refused() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 500.0])
 def test_moving_arm_cannot_be_activated(rate: float) -> None:
-    session = Session(settings=settings(update_rate=rate))
+    session = Session(settings=make_settings(update_rate=rate))
     with pytest.raises(RobotDynamicsError, match="activation_max_velocity"):
         session.run(0.1, qd=np.array([0.0, 0.5, 0, 0, 0, 0, 0]))
     assert not session.commands
@@ -218,7 +211,7 @@ def test_moving_arm_cannot_be_activated(rate: float) -> None:
     ("robot", "target"), [pytest.param("ur5e", [-2.0, 0.0, 0.5], marks=pytest.mark.slow), ("panda", [1.0, 1.0, 1.0])]
 )
 def test_end_effector_stops_before_an_unreachable_target(robot: str, target: Any) -> None:
-    session = Session(robot, settings=settings(law="task_space_computed_torque")).run(0.1)
+    session = Session(robot, settings=make_settings(law="task_space_computed_torque")).run(0.1)
     pose = session.model.link_pose(session.plant.q, session.model.link_names[-1])
     session.aim(target, pin.Quaternion(pose[:3, :3]).coeffs())
     session.run(10.0)
@@ -227,7 +220,7 @@ def test_end_effector_stops_before_an_unreachable_target(robot: str, target: Any
 
 @pytest.mark.parametrize("seed", [0, 10])
 def test_end_effector_respects_the_velocity_limits(seed: int) -> None:
-    session = Session("panda", settings=settings(law="task_space_computed_torque")).run(0.1)
+    session = Session("panda", settings=make_settings(law="task_space_computed_torque")).run(0.1)
     lower, upper = session.model.position_lower, session.model.position_upper
     goal = (lower + upper) / 2.0 + np.random.default_rng(seed).uniform(-0.35, 0.35, 7) * (upper - lower)
     pose = session.model.link_pose(goal, session.model.link_names[-1])

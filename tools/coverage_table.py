@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import defaultdict
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.document import markdown_table, print_report, report_parser
 
 PART = "make coverage"
 PACKAGE = "robot_dynamics_ros"
@@ -62,16 +61,11 @@ def _percent(value: float) -> str:
     return f"{int(10.0 * value) / 10.0:.1f} %"
 
 
-def judged(folders: Mapping[str, Counts]) -> Counts:
-    """Return the sum of the folders to which the thresholds apply."""
-    return total(counts for folder, counts in folders.items() if folder != EXEMPT)
-
-
 def table(folders: Mapping[str, Counts]) -> str:
     """Return a table with a row for each folder and the sum without the command line."""
     rows = [["folder", "lines", "lines run", "branches", "branches taken"]]
     rows += [_row(f"`{folder}`", counts) for folder, counts in folders.items()]
-    rows.append(_row(f"all but `{EXEMPT}`", judged(folders)))
+    rows.append(_row(f"all but `{EXEMPT}`", total(counts for folder, counts in folders.items() if folder != EXEMPT)))
     return markdown_table(rows)
 
 
@@ -84,25 +78,16 @@ def shortfalls(counts: Counts) -> list[str]:
     return [f"{_percent(value)} of the {what} ran, below {bar:.0f} %" for what, value, bar in found if value < bar]
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Print the table; return 1 if a value is below its threshold."""
-    parser = argparse.ArgumentParser(prog="python -m tools.coverage_table", description="coverage by folder")
+    parser = report_parser("python -m tools.coverage_table", __doc__)
     parser.add_argument("report", type=Path, help="report of `coverage json` with branches")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
-    options = parser.parse_args(arguments)
-    if options.write:
-        around_part(options.write, PART)
+    options = parser.parse_args()
     folders = by_folder(json.loads(options.report.read_text(encoding="utf-8")))
-    text = table(folders)
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
-    missed = shortfalls(judged(folders))
-    for problem in missed:
-        print(
-            f"{problem}. Cure: add tests for the lines that `coverage report --skip-covered --show-missing` lists",
-            file=sys.stderr,
-        )
+    print_report(options, lambda: table(folders), PART)
+    missed = shortfalls(total(counts for folder, counts in folders.items() if folder != EXEMPT))
+    cure = "Cure: add tests for the lines that `coverage report --skip-covered --show-missing` lists"
+    print(*(f"{problem}. {cure}" for problem in missed), sep="\n", file=sys.stderr)
     return 1 if missed else 0
 
 

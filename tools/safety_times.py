@@ -7,13 +7,10 @@ inexact model, sensor noise and dropouts, in which no check may fail.
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
 import sys
 import time
 from collections.abc import Callable
 from multiprocessing import Pool
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +18,10 @@ import yaml
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.document import around_part, markdown_table, replace_part
+from benchmarks.document import markdown_table, print_report, report_parser
 from robot_dynamics_ros.base.resources import find_resource
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
-from support.independent_plant import START, Session
+from support.independent_plant import START, Session, make_settings
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +34,6 @@ NOISE = (1e-5, 1e-3)  # rad and rad/s
 HOUR, CHUNK = 3_600_000, 100_000  # cycles
 DROPOUT, EVERY = 0.03, 1.0  # s without states; s between two dropouts
 
-_SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
 Act = Callable[[Session, int], "bool | None"]
 
 
@@ -194,9 +189,7 @@ CASES = (
 
 def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
     """Return the number of cycles until the first safe command (None without one), its mode, and the first cause."""
-    values = {"update_rate": update_rate, **case.settings}
-    safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
-    settings = ControllerSettings(safety=safety, **{n: v for n, v in values.items() if n not in _SAFETY})
+    settings = make_settings(update_rate=update_rate, **case.settings)
     session = Session("panda", settings, rate=RATE, noise=NOISE, seed=1)
     session.run(0.1)
     assert session.go(GOAL, 1.5)
@@ -241,11 +234,8 @@ def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
     random = np.random.default_rng(part)
     file = find_resource("config", f"{robot}.yaml")
     given: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
-    settings = ControllerSettings(
-        **given["gains"],
-        update_rate=(0.0, RATE)[part // 2 % 2],
-        safety=SafetySettings(following_error_limit=(0.2,)),
-    )
+    rate = (0.0, RATE)[part // 2 % 2]
+    settings = make_settings(**given["gains"], update_rate=rate, following_error_limit=(0.2,))
     session = Session(
         robot,
         settings,
@@ -294,19 +284,20 @@ def hour(jobs: int) -> tuple[str, list[str]]:
     return text, alarms
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main() -> int:
     """Print the table or the result of the hour; return 1 for an unexpected result."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser = report_parser(COMMAND, __doc__)
     parser.add_argument("--hour", action="store_true", help="run an hour without faults instead of the table")
     parser.add_argument("--jobs", type=int, default=2, help="number of processes for --hour (default: 2)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
-    options = parser.parse_args(arguments)
-    if options.write:
-        around_part(options.write, PART)
-    text, wrong = hour(options.jobs) if options.hour else table()
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+    options = parser.parse_args()
+    wrong = []
+
+    def report() -> str:
+        text, found = hour(options.jobs) if options.hour else table()
+        wrong.extend(found)
+        return text
+
+    print_report(options, report, PART, complete=not options.hour)
     print(*wrong, sep="\n", file=sys.stderr)
     return 1 if wrong else 0
 

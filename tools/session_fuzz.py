@@ -29,15 +29,14 @@ from tqdm import tqdm
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
-from support.independent_plant import Given, Session, joint_state
+from robot_dynamics_ros.control.settings import ControllerSettings
+from support.independent_plant import Given, Session, joint_state, make_settings
 
 RUNS = 10_000
 LONGEST = 400  # cycles
 _SLACK = 1e-6  # Nm; times are counted in steps of 15 ps
 _MOST_SPEED = 0.3  # rad/s
 _RATES = {"panda": 400.0, "ur5e": 600.0, "planar_2r": 300.0}
-_SAFETY = {field.name for field in dataclasses.fields(SafetySettings)}
 Floats = NDArray[np.float64]
 
 
@@ -152,9 +151,7 @@ def draw_settings(random: Generator, robot: str, rate: float, given: ControllerS
         "emergency_stop_effect": pick("stop", "stop", "zero"),
         "update_rate": pick(0.0, 0.0, rate, rate / 2.0) if given is None else given.update_rate,
     }
-    known = {field.name for field in dataclasses.fields(ControllerSettings)}
-    safety = SafetySettings(**{name: value for name, value in values.items() if name in _SAFETY})
-    return ControllerSettings(safety=safety, **{name: v for name, v in values.items() if name in known})
+    return make_settings(**values)
 
 
 # Events of a run. Their arguments are the run and a random generator of their own; they return the number of cycles

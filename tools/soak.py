@@ -6,10 +6,7 @@ on an idle machine), then ten minutes at 1 kHz in real time. ``--write docs/reli
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
-import sys
 import time
 from array import array
 from collections.abc import Callable, Sequence
@@ -24,8 +21,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 from sensor_msgs.msg import JointState
 from tqdm import tqdm
 
-from benchmarks.document import around_part, markdown_table, replace_part
-from benchmarks.machine import machine
+from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.robots import Floats
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.recordings.messages.joint_state import stamp_of
@@ -210,31 +206,21 @@ def verdict(parts: Sequence[Sequence[Sample]]) -> str:
     return f"Growth within the limits: memory less than {DRIFT:g} MB, file descriptors 0."
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser = report_parser(COMMAND, __doc__)
     parser.add_argument("--cycles", type=int, default=CYCLES, help="in lockstep (default: %(default)s; 0: none)")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="in real time (default: %(default)g; 0: none)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
-    options = parser.parse_args(arguments)
-    if options.write and (options.cycles < CYCLES or options.seconds < SECONDS):
-        parser.error("--write needs the full length. Cure: remove --cycles and --seconds")
-    if options.write:
-        around_part(options.write, PART)
-    if os.getloadavg()[0] > QUIET:
-        print(
-            "Other programs have just been running, which affects the latency. Cure: wait, then repeat", file=sys.stderr
-        )
-    try:
+    options = parser.parse_args()
+
+    def report() -> str:
+        head = f"Machine: {machine(('numpy',))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`."
         parts = [lockstep(options.cycles)] if options.cycles else []
         parts += [by_the_clock(options.seconds)] if options.seconds else []
-    except RobotDynamicsError as problem:
-        raise SystemExit(str(problem)) from None
-    head = f"Machine: {machine(('numpy',))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`."
-    text = "\n\n".join([head, *parts])
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+        return "\n\n".join([head, *parts])
+
+    complete = options.cycles >= CYCLES and options.seconds >= SECONDS
+    print_report(options, report, PART, complete=complete, quiet=QUIET)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
-"""The reference pages match the code: parameters.md and cli.md are current, topics.md has the topics and services."""
+"""The reference pages have all topics, services and public names; `make docs` checks the generated ones."""
 
 import re
-import runpy
 from importlib import import_module
 
 import pytest
@@ -12,12 +11,6 @@ from support.documents.ros_names import PARAMETERS, Interface, interfaces
 TOPICS = (ROOT / "docs" / "topics.md").read_text(encoding="utf-8")
 API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 _ROW = re.compile(r"^\| `(?P<name>[~/\w]+)` \| `\w+/(?P<of>\w+)/(?P<type>\w+)` \| (?P<kind>in|out|service|action)\b")
-
-
-@pytest.mark.parametrize("script", ["write_parameters.py", "write_cli.py", "write_safety.py"])
-def test_generated_page_is_current(script: str) -> None:
-    write = runpy.run_path(str(ROOT / "docs" / script))
-    assert write["PAGE"].read_text(encoding="utf-8") == write["page"](), f"run: python docs/{script}"
 
 
 @pytest.mark.parametrize("node", PARAMETERS)

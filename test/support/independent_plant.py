@@ -6,6 +6,7 @@ jump, and it can change each message before it is received.
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from collections.abc import Sequence
 from functools import cache
@@ -21,7 +22,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import Command, Now, Output
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from support.arms import Array
 
@@ -42,6 +43,13 @@ def load(robot: str, continuous: bool = False) -> tuple[str, RobotModel]:
     text = (_URDF / f"{robot}.urdf").read_text(encoding="utf-8")
     model = RobotModel.from_urdf(text.replace('type="revolute"', 'type="continuous"') if continuous else text)
     return text, model
+
+
+def make_settings(**values: Any) -> ControllerSettings:
+    """Return settings from fields of ControllerSettings and SafetySettings."""
+    names = {field.name for field in dataclasses.fields(SafetySettings)} & values.keys()
+    safety = SafetySettings(**{name: values.pop(name) for name in names})
+    return ControllerSettings(safety=safety, **values)
 
 
 def header(stamp: int, frame: str = "") -> Any:

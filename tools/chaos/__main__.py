@@ -6,9 +6,6 @@ fault has processes of its own, so that faults do not affect each other.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,8 +13,7 @@ from tempfile import TemporaryDirectory
 from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 
-from benchmarks.document import around_part, replace_part
-from benchmarks.machine import machine
+from benchmarks.document import machine, print_report, report_parser
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from tools.chaos.faults import FAULTS, Fault
 from tools.chaos.figures import figures
@@ -57,35 +53,23 @@ Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: 
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
+    parser = report_parser(COMMAND, __doc__)
     parser.add_argument("words", nargs="*", help="only faults whose title contains one of these (default: all)")
     parser.add_argument("--list", action="store_true", help="list the faults")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the table to this Markdown file")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     chosen = [fault for fault in FAULTS if not options.words or any(word in fault.title for word in options.words)]
     if not chosen:
         parser.error("no such fault. Cure: see --list")
     if options.list:
         print("\n".join(fault.title for fault in chosen))
         return
-    if options.write:
-        if options.words:
-            parser.error("--write needs all faults. Cure: remove the words")
-        around_part(options.write, PART)
-    if os.getloadavg()[0] > QUIET:
-        print(
-            "Other programs have just been running, which affects the times. Cure: wait, then repeat", file=sys.stderr
-        )
-    try:
-        outcomes = [run(fault) for fault in tqdm(chosen, leave=False)]
-    except RobotDynamicsError as problem:
-        raise SystemExit(str(problem)) from None
-    text = report(outcomes)
-    print(text)
-    if options.write:
-        replace_part(options.write, PART, text)
+
+    def outcomes() -> str:
+        return report([run(fault) for fault in tqdm(chosen, leave=False)])
+
+    print_report(options, outcomes, PART, complete=not options.words, quiet=QUIET)
 
 
 if __name__ == "__main__":

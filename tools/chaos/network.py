@@ -138,4 +138,4 @@ class NetworkNode(NodeProgram):
 
 
 if __name__ == "__main__":
-    run(NetworkNode)
+    run(NetworkNode, ())

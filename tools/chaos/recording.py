@@ -105,11 +105,11 @@ def fill_disk(rig: Rig) -> str:
         bag = start_recorder(rig)
         limit = sum(file.stat().st_size for file in bag.iterdir()) + 10_000
         full = rig.mark("begin")
-        resource.prlimit(rig.processes[RECORDER].number, resource.RLIMIT_FSIZE, (limit, limit))
+        resource.prlimit(rig.processes[RECORDER].process.pid, resource.RLIMIT_FSIZE, (limit, limit))
         return f"RLIMIT_FSIZE; {_give_up(rig, bag, full)}"
     start_recorder(rig, disk=disk)
     # By /proc of the recorder: its disk is not visible here and disappears with it unless a file is open.
-    inside = os.open(f"/proc/{rig.processes[RECORDER].number}/root{disk}", os.O_RDONLY | os.O_DIRECTORY)
+    inside = os.open(f"/proc/{rig.processes[RECORDER].process.pid}/root{disk}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         seen = Path(f"/proc/self/fd/{inside}")
         _fill(seen / "other")

@@ -24,6 +24,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.robots import Floats
+from benchmarks.ros_processes import MeasuredProcess
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import find_resource, robot_dynamics_file, robot_urdf
@@ -33,7 +34,6 @@ from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
-from tools.chaos.processes import Process
 from tools.chaos.record import Received, Report
 
 CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = "controller", "plant", "recorder", "network", "trajectory"
@@ -101,7 +101,7 @@ class Rig:
         self.reports: list[Report] = []
         self.marks: dict[str, float] = {}
         self.exits: list[tuple[str, int]] = []
-        self.processes: dict[str, Process] = {}
+        self.processes: dict[str, MeasuredProcess] = {}
 
     # Beginning and end
 
@@ -176,9 +176,9 @@ class Rig:
         parameters: Mapping[str, object],
         remaps: tuple[str, ...] = (),
         around: tuple[str, ...] = (),
-    ) -> Process:
-        """Start a process under a name, with the arguments of ``Process``."""
-        process = Process(module, self.folder, self.environment, parameters, remaps, around)
+    ) -> MeasuredProcess:
+        """Start a process under a name, with the arguments of ``MeasuredProcess``."""
+        process = MeasuredProcess(module, self.folder, self.environment, parameters, remaps, around)
         self.processes[name] = process
         self._group.add(process)
         return process

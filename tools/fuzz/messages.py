@@ -1,185 +1,158 @@
-"""Serialized states, trajectories, targets, payloads and speeds: valid with implausible content, and damaged."""
+"""Sequences of serialized messages for a controller: valid with implausible content, and damaged."""
 
 from __future__ import annotations
 
 import math
-import random
 import struct
+from random import Random
 from typing import Any
 
 import numpy as np
-from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.interface import Now, Output
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
-from robot_dynamics_ros.recordings.messages.inputs import TARGETS
-from tools.fuzz.driven import Driven, overflow_is_looked_at
-from tools.fuzz.nasty import TEXTS, damaged
+from robot_dynamics_ros.recordings.messages.inputs import TARGETS, InputReader
+from support.bag_recordings import make, serialized
+from tools.fuzz.inputs import damaged
+from tools.fuzz.trial import Wrong
 
-TYPES: Any = get_typestore(Stores.LATEST)
-STATE, TRAJECTORY, TEXT = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory", "std_msgs/msg/String"
-_KINDS = {b"s": STATE, b"t": TRAJECTORY}
-_TARGETS = {b"p": "target_pose", b"w": "target_twist", b"a": "target_acceleration"}
-_HEAD = struct.Struct("<cII")  # kind, milliseconds since the one before, bytes
-_PAYLOAD = struct.Struct("<10d")  # mass, centre of mass, inertia; the name of the link follows
 _BEGIN = 1_700_000_000
-_MOST = 40  # messages of an input
+_HEAD = struct.Struct("<cII")  # kind, milliseconds since the message before, bytes
+_TOPICS = {b"s": "joint_states", b"t": "joint_trajectory", b"p": "target_pose", b"w": "target_twist",
+           b"a": "target_acceleration"}  # fmt: skip
+_PAYLOAD = struct.Struct("<10d")  # mass, centre of mass, inertia; the name of the link follows
+_JOINTS = ("joint1", "joint2")  # of planar_2r
+_ODD = (math.nan, math.inf, -math.inf, 1e308, -1e200, 1e20, 5e-324, 1e6)
+_FRAMES = ("", "", "", "base_link", "tool", "map", "ä", "a" * 5000, "@bait@")
 
 
-def made(rng: random.Random, joints: tuple[str, ...]) -> bytes:
-    """Return a sequence of messages for a controller: kind, milliseconds since the previous one, bytes."""
-    parts = []
-    law = rng.choice(sorted(LAWS))
-    at = 0
-    for _ in range(rng.randrange(3, _MOST)):
+def sequence(rng: Random) -> bytes:
+    """Return a law, and messages: kind, milliseconds since the previous one, bytes."""
+    law, at, parts = rng.choice(sorted(LAWS)), 0, []
+    usual = (b"p", b"w", b"a", b"s", b"s", b"t") if LAWS[law].task_space else (b"s", b"s", b"s", b"t")
+    for _ in range(rng.randrange(3, 40)):
         pause = rng.choice((1, 1, 1, 1, 2, 50, 2000))
         at += pause
-        kind, data = _message(rng, joints, at, law)
-        if rng.random() < 0.2:
-            data = damaged(rng, data)
+        kind = rng.choice(usual if rng.random() < 0.9 else (b"v", b"l", *_TOPICS))
+        data = _message(rng, kind, at)
+        data = damaged(rng, data) if rng.random() < 0.2 else data
         parts.append(_HEAD.pack(kind, pause, len(data)) + data)
     return law.encode().ljust(32) + b"".join(parts)
 
 
-def play(model: RobotModel, data: bytes) -> int:
-    """Pass the messages of an input to a controller; return their number."""
-    law, at, count = data[:32].decode(errors="replace").strip(), 32, 0
+def _message(rng: Random, kind: bytes, at: int) -> bytes:
+    if kind == b"v":
+        return struct.pack("<d", rng.choice((0.0, 0.5, 1.0, -1.0, *_ODD)))
+    if kind == b"l":
+        scale = 10.0 ** rng.choice((0, 0, 0, -300, -9, 9, 150, 300))
+        mass, *com = _row(rng, 4)
+        numbers = [abs(mass), *(0.1 * x for x in com), 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
+        link = rng.choice(("link2", "link1", "tool", "base_link", "", "x"))
+        return _PAYLOAD.pack(*(scale * number for number in numbers)) + link.encode()
+    if kind == b"s":
+        names = _names(rng)
+        rows = [_row(rng, _size(rng, len(names)) * (k == 0 or rng.random() < 0.8)) for k in range(3)]
+        return serialized("sensor_msgs/msg/JointState", _header(rng, at), names, *rows)
+    if kind == b"t":
+        return _trajectory(rng, at)
+    return _target(rng, _TOPICS[kind], at)
+
+
+def _names(rng: Random) -> list[str]:
+    names = rng.sample(_JOINTS, 2) if rng.random() < 0.2 else list(_JOINTS)
+    if rng.random() < 0.06:
+        names[rng.randrange(2)] = rng.choice(("", "ä", "a" * 5000, *_JOINTS))
+    return [*names, rng.choice(("gripper", *_JOINTS))] if rng.random() < 0.05 else names
+
+
+def _size(rng: Random, size: int) -> int:
+    return size if rng.random() < 0.94 else rng.choice((0, 1, size + 1, 100))
+
+
+def _row(rng: Random, size: int) -> Any:
+    row = np.array([rng.uniform(-1.0, 1.0) for _ in range(size)])
+    if size and rng.random() < 0.06:
+        row[rng.randrange(size)] = rng.choice(_ODD)
+    return row
+
+
+def _header(rng: Random, at: int) -> Any:
+    stamp = _BEGIN + at // 1000, at % 1000 * 1_000_000
+    if rng.random() < 0.05:
+        stamp = rng.choice((-(2**31), 2**31 - 1, 0, _BEGIN)), rng.choice((0, 2**32 - 1, 10**9))
+    return make("std_msgs/msg/Header", make("builtin_interfaces/msg/Time", *stamp), rng.choice(_FRAMES))
+
+
+def _trajectory(rng: Random, at: int) -> bytes:
+    header, names = _header(rng, at + rng.choice((0, 0, -500, 500))), _names(rng)
+    if rng.random() < 0.6:
+        header.stamp.sec = header.stamp.nanosec = 0
+    points, now = [], 0
+    present = [rng.random() < share for share in (0.97, 0.6, 0.4, 0.2)]
+    for _ in range(rng.choice((0, 1, 1, 2, 3, 3, 10))):
+        now += rng.choice((-10, 0, 1, 10**12)) if rng.random() < 0.1 else rng.randrange(1, 1500)
+        sec, nanosec = min(2**31 - 1, now // 1000), now % 1000 * 1_000_000
+        rows = [_row(rng, _size(rng, len(names))) if there else np.zeros(0) for there in present]
+        duration = make("builtin_interfaces/msg/Duration", sec, nanosec)
+        points.append(make("trajectory_msgs/msg/JointTrajectoryPoint", *rows, duration))
+    return serialized("trajectory_msgs/msg/JointTrajectory", header, names, points)
+
+
+def _target(rng: Random, topic: str, at: int) -> bytes:
+    first, second = _row(rng, 3).tolist(), [rng.gauss(0.0, 1.0) for _ in range(4)]
+    vector = "geometry_msgs/msg/Vector3"
+    if topic == "target_pose":
+        size = math.hypot(*second) if rng.random() < 0.9 else 1.0
+        turn = make("geometry_msgs/msg/Quaternion", *(x / size for x in second))
+        content = make("geometry_msgs/msg/Pose", make("geometry_msgs/msg/Point", *first), turn)
+    else:
+        kind = "geometry_msgs/msg/Twist" if topic == "target_twist" else "geometry_msgs/msg/Accel"
+        content = make(kind, make(vector, *first), make(vector, *_row(rng, 3).tolist()))
+    return serialized(TARGETS[topic], _header(rng, at), content)
+
+
+def play(model: RobotModel, data: bytes) -> None:
+    """Pass the messages of an input to an active session as the node does, and check its outputs."""
+    law, at = data[:32].decode(errors="replace").strip(), 32
     settings = ControllerSettings(
         law=law if law in LAWS else "computed_torque",
         observer_gain=20.0,
         safety=SafetySettings(activation_max_velocity=math.inf),
         task_space=TaskSpaceSettings(components="x y"),
     )
-    driven = Driven(model, settings)
+    session, time = ControllerSession(model, settings), _BEGIN * 10**9
+    reader = InputReader(session)
+    check(model, session.activate(compare_effort=True))
     while at + _HEAD.size <= len(data):
         kind, pause, length = _HEAD.unpack_from(data, at)
         at += _HEAD.size
-        driven.at += min(pause, 10_000) * 1_000_000
-        with overflow_is_looked_at():
-            driven.watch()
-            _give(driven, kind, data[at : at + length])
+        time += min(pause, 10_000) * 1_000_000
+        now, content = Now(time * 1e-9, lambda time=time: time), data[at : at + length]
+        with np.errstate(over="ignore", invalid="ignore"):  # the controller checks the results
+            check(model, session.watch(now))
+            numbers = [number for (number,) in struct.iter_unpack("<d", content[: len(content) // 8 * 8])]
+            if kind == b"v" and numbers:
+                session.on_speed(numbers[0])
+            elif kind == b"l" and len(numbers) >= 10:
+                link = content[_PAYLOAD.size :].decode(errors="replace")
+                session.on_payload(link, numbers[0], numbers[1:4], numbers[4:10])
+            elif kind not in (b"v", b"l"):
+                check(model, reader.receive(_TOPICS.get(kind, "joint_states"), content, now))
         at += length
-        count += 1
-    return count
 
 
-def _give(driven: Driven, kind: bytes, data: bytes) -> None:
-    """Process a message as the node does."""
-    if kind in (b"l", b"v"):
-        numbers = [number for (number,) in struct.iter_unpack("<d", data[: len(data) // 8 * 8])]
-        if kind == b"v" and numbers:
-            driven.session.on_speed(numbers[0])
-        elif len(numbers) >= 10:
-            link = data[_PAYLOAD.size :].decode(errors="replace")
-            driven.session.on_payload(link, numbers[0], numbers[1:4], numbers[4:10])
-    else:
-        driven.receive(_TARGETS.get(kind) or ("joint_trajectory" if kind == b"t" else "joint_states"), data)
+def check(model: RobotModel, output: Output) -> None:
+    """Raise Wrong for efforts that are not finite or beyond the limits."""
+    if output.command is not None:
+        check_effort(model, output.command.effort)
+    if output.external_torque is not None and not np.isfinite(output.external_torque).all():
+        raise Wrong(f"external torque {output.external_torque.tolist()}")
 
 
-def _message(rng: random.Random, joints: tuple[str, ...], at: int, law: str) -> tuple[bytes, bytes]:
-    if rng.random() < (0.4 if LAWS[law].task_space else 0.03):
-        kind = rng.choice(list(_TARGETS))
-        return kind, bytes(TYPES.serialize_cdr(_target(rng, _TARGETS[kind], at), TARGETS[_TARGETS[kind]]))
-    if rng.random() < 0.04:
-        return b"v", struct.pack("<d", rng.choice((0.0, 0.5, 1.0, 1.0, _number(rng), -1.0, 5e-324)))
-    if rng.random() < 0.04:
-        return b"l", _payload(rng)
-    kind = b"t" if rng.random() < 0.25 else b"s"
-    content = _trajectory(rng, joints, at) if kind == b"t" else _state(rng, joints, at)
-    return kind, bytes(TYPES.serialize_cdr(content, _KINDS[kind]))
-
-
-def _payload(rng: random.Random) -> bytes:
-    scale = 10.0 ** rng.choice((0, 0, 0, -300, -9, 9, 150, 300))
-    numbers = [abs(_number(rng)), *(0.1 * _number(rng) for _ in range(3)), 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
-    if rng.random() < 0.2:
-        numbers[rng.randrange(10)] = _number(rng)
-    link = rng.choice(("link2", "link1", "tool", "base_link", "", "x"))
-    return _PAYLOAD.pack(*(scale * number for number in numbers)) + link.encode()
-
-
-def _target(rng: random.Random, topic: str, at: int) -> Any:
-    types, header = TYPES.types, _header(rng, at)
-    header.frame_id = rng.choice(("", "", "", "base_link", "tool", "map"))
-    if topic == "target_pose":
-        turn = np.array([rng.gauss(0, 1) for _ in range(4)])
-        turn = turn / np.linalg.norm(turn) if rng.random() < 0.9 else turn
-        point = types["geometry_msgs/msg/Point"](*(_number(rng) for _ in range(3)))
-        pose = types["geometry_msgs/msg/Pose"](point, types["geometry_msgs/msg/Quaternion"](*turn.tolist()))
-        return types[TARGETS["target_pose"]](header, pose)
-    inner = types["geometry_msgs/msg/Twist" if topic == "target_twist" else "geometry_msgs/msg/Accel"]
-    parts = [types["geometry_msgs/msg/Vector3"](*(_number(rng) for _ in range(3))) for _ in range(2)]
-    return types[TARGETS[topic]](header, inner(*parts))
-
-
-def _number(rng: random.Random) -> float:
-    return rng.choice((math.nan, math.inf, 1e9, 1e10, 1e300)) if rng.random() < 0.05 else rng.uniform(-1.0, 1.0)
-
-
-def _header(rng: random.Random, at: int) -> Any:
-    types = TYPES.types
-    if rng.random() < 0.05:
-        sec, nanosec = rng.choice((-(2**31), 2**31 - 1, 0, _BEGIN)), rng.choice((0, 2**32 - 1, 10**9))
-    else:
-        sec, nanosec = _BEGIN + at // 1000, at % 1000 * 1_000_000
-    time = types["builtin_interfaces/msg/Time"](sec=sec, nanosec=nanosec)
-    return types["std_msgs/msg/Header"](time, rng.choice(TEXTS[:6]))
-
-
-def _row(rng: random.Random, size: int) -> Any:
-    if rng.random() < 0.06:
-        size = rng.choice((0, 1, size + 1, 100))
-    row = np.array([rng.uniform(-1.0, 1.0) for _ in range(size)])
-    if size and rng.random() < 0.06:
-        row[rng.randrange(size)] = rng.choice((math.nan, math.inf, -math.inf, 1e308, -1e200, 1e20, 5e-324, 1e6))
-    return row
-
-
-def _names(rng: random.Random, joints: tuple[str, ...]) -> list[str]:
-    names = list(joints)
-    if rng.random() < 0.2:
-        rng.shuffle(names)
-    if rng.random() < 0.06:
-        names[rng.randrange(len(names))] = rng.choice((*TEXTS[:8], *joints))
-    if rng.random() < 0.05:
-        names.append(rng.choice(("gripper", *joints)))
-    return names
-
-
-def _state(rng: random.Random, joints: tuple[str, ...], at: int) -> Any:
-    names = _names(rng, joints)
-    n = len(names)
-    optional = [_row(rng, n) if rng.random() < 0.8 else np.zeros(0) for _ in range(2)]
-    return TYPES.types[STATE](_header(rng, at), names, _row(rng, n), *optional)
-
-
-def _trajectory(rng: random.Random, joints: tuple[str, ...], at: int) -> Any:
-    types = TYPES.types
-    names = _names(rng, joints)
-    n = len(names)
-    header = _header(rng, at + rng.choice((0, 0, -500, 500)))
-    if rng.random() < 0.6:
-        header.stamp.sec = header.stamp.nanosec = 0
-    points, now = [], 0
-    present = [rng.random() < share for share in (0.97, 0.6, 0.4, 0.2)]
-    for _ in range(rng.choice((0, 1, 1, 2, 3, 3, 10))):
-        now += rng.choice((-10, 0, 1, 100, 500, 1000, 10**12)) if rng.random() < 0.1 else rng.randrange(1, 1500)
-        sec = max(-(2**31), min(2**31 - 1, now // 1000))
-        duration = types["builtin_interfaces/msg/Duration"](sec=sec, nanosec=now % 1000 * 1_000_000)
-        rows = [_row(rng, n) if there else np.zeros(0) for there in present]
-        points.append(types["trajectory_msgs/msg/JointTrajectoryPoint"](*rows, duration))
-    return types[TRAJECTORY](header, names, points)
-
-
-def recording(count: int) -> list[tuple[str, int, bytes]]:
-    """Return messages of a bag, some of them invalid: topic, time of reception (ns) and bytes."""
-    rng, joints = random.Random(1), ("joint1", "joint2")
-    description = TYPES.types[TEXT]('<robot name="r"><link name="base"/></robot>')
-    found = [("/robot_description", _BEGIN * 10**9, bytes(TYPES.serialize_cdr(description, TEXT)))]
-    for k in range(count):
-        kind = TRAJECTORY if k % 10 == 9 else STATE
-        content = _trajectory(rng, joints, k) if kind == TRAJECTORY else _state(rng, joints, k)
-        topic = "/joint_trajectory" if kind == TRAJECTORY else "/joint_states"
-        found.append((topic, _BEGIN * 10**9 + k * 10**6, bytes(TYPES.serialize_cdr(content, kind))))
-    return found
+def check_effort(model: RobotModel, effort: Any) -> None:
+    """Raise Wrong for an effort that is not finite or beyond the limits."""
+    if not (np.isfinite(effort).all() and (np.abs(effort) <= model.effort_limits).all()):
+        raise Wrong(f"effort {effort.tolist()} with limits {model.effort_limits.tolist()}")

@@ -1,204 +1,171 @@
-"""Targets of the fuzzer: generation of inputs, and the functions of the package that process them."""
+"""Targets of the fuzzer: strategies of inputs, and the functions of the package that process them."""
 
 from __future__ import annotations
 
-import random
-from abc import ABC, abstractmethod
+import math
 from binascii import crc32
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
+import numpy as np
 import yaml
+from hypothesis.strategies import SearchStrategy
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import find_resource, robot_names, robot_urdf
 from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings, read_settings
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.control.warm_up import warm_up_controller
-from tools.fuzz import bags, driven, dynamics_files, messages, parameter_files, parameter_values, urdfs
-from tools.fuzz.trial import no_file_is_opened
+from tools.fuzz import bags, inputs, messages
+from tools.fuzz.trial import Wrong, no_file_is_opened
 
-ROOT = Path(__file__).resolve().parents[2]
+_CONFIG = Path(__file__).resolve().parents[2] / "config"
 _JOINT_LAWS = sorted(name for name, law in LAWS.items() if not law.task_space)
 _LARGEST = 120_000  # bytes, limit of the public URDFs, for speed
+_FARTHEST = 1e6  # rad or m; a first state far beyond it is refused, without a command
+
+#: A dynamics file with every key.
+_EVERY_KEY: Any = {
+    "gravity": [0.0, 0.0, -9.81],
+    "joints": {
+        "panda_joint1": {
+            "viscous": 0.5,
+            "coulomb": 0.3,
+            "coulomb_negative": 0.35,
+            "static": 0.4,
+            "stribeck_velocity": 0.05,
+            "ripple": {"amplitude": 0.02, "per_turn": 100, "phase": 0.0},
+            "sigmoid": {"amplitude": 0.546, "slope": 5.12, "shift": 0.0395},
+            "rotor_inertia": 2e-4,
+            "gear_ratio": 100.0,
+            "rotor_carrier": "parent",
+        }
+    },
+    "links": {"panda_link3": {"mass": 3.2, "com": [0.04, 0.01, -0.07], "inertia": [0.02, 0, 0, 0.02, 0, 0.01]}},
+    "rotors": [{"carrier": "panda_link1", "axis": [0, 0, 1], "inertia": 1e-4, "ratio": {"panda_joint2": -60.0}}],
+    "payload": {"link": "panda_link8", "mass": 1.2, "com": [0, 0, 0.05], "inertia": [0.01, 0, 0, 0.01, 0, 0.005]},
+    "loops": [{"link_a": "panda_link1", "point_a": [0.1, 0, 0], "link_b": "panda_link5", "point_b": [0, 0.2, 0]}],
+}
 
 
-class Target(ABC):
+class Target(NamedTuple):
     """Kind of input.
 
-    Attributes
-    ----------
-    name
-        Name for --target.
-    full
-        Number of inputs with --full.
+    ``full`` is the number of inputs of a full run, ``inputs`` returns their strategy, and ``run`` processes one: it
+    raises the package's errors, or Wrong.
     """
 
     name: str
     full: int
-
-    @abstractmethod
-    def make(self, rng: random.Random) -> bytes:
-        """Return an input."""
-
-    @abstractmethod
-    def run(self, data: bytes) -> None:
-        """Process an input; raises the package's errors, or Wrong."""
-
-    def counted(self, tried: int) -> str:
-        """Return the number of inputs as text."""
-        return f"{tried:,}"
+    inputs: Callable[[], SearchStrategy[bytes]]
+    run: Callable[[bytes], None]
 
 
-class Urdfs(Target):
-    """URDFs: build a model and control it with any law; no file may be opened."""
-
-    name, full = "urdf", 50_000
-
-    @cached_property
-    def _originals(self) -> list[bytes]:
-        found = [robot_urdf(name) for name in robot_names()]
-        try:
-            public = files("example-robot-data") or []
-        except PackageNotFoundError:
-            public = []
-        found += [Path(str(file.locate())) for file in public if file.suffix == ".urdf"]
-        texts = [file.read_bytes() for file in found]
-        return [text for text in texts if len(text) <= _LARGEST]
-
-    @cached_property
-    def _shares(self) -> list[float]:
-        """Return the weight of each original, so that small and large ones use the same time in total."""
-        return [1.0 / len(text) for text in self._originals]
-
-    def make(self, rng: random.Random) -> bytes:
-        (original,) = rng.choices(self._originals, self._shares)
-        return urdfs.mutated(rng, original)
-
-    def run(self, data: bytes) -> None:
-        with no_file_is_opened():
-            model = RobotModel.from_urdf(data)
-        law = _JOINT_LAWS[crc32(data) % len(_JOINT_LAWS)]
-        driven.drive(model, ControllerSettings(law=law), driven.states_of(model))
+def drive(model: RobotModel, settings: ControllerSettings) -> None:
+    """Pass states at rest, at the limits, fast and implausible ones to a controller; check its commands."""
+    low = np.where(np.isfinite(model.position_lower), model.position_lower, -math.pi).clip(-_FARTHEST, _FARTHEST)
+    high = np.where(np.isfinite(model.position_upper), model.position_upper, math.pi).clip(-_FARTHEST, _FARTHEST)
+    rest, middle = np.zeros(model.n), 0.5 * low + 0.5 * high
+    states = [(middle, rest), (low, rest + 1.0), (high, rest - 3.0), (middle, rest + 1e150), (rest + 1e300, rest)]
+    controller = make_controller(model, settings)
+    with np.errstate(over="ignore", invalid="ignore"):  # the controller checks the results
+        commands = []
+        for k, state in enumerate(states):
+            controller.measure(k * 1e-3, k * 1e-3, *state)
+            commands.append(controller.update(k * 1e-3, k * 1e-3))
+        commands.append(controller.finish(controller.clock.time))
+    for command in commands:
+        if command is None:
+            raise Wrong(f"a command is missing for {len(states)} states: {commands}")
+        messages.check_effort(model, command.effort)
 
 
-class DynamicsFiles(Target):
-    """Dynamics files for the Panda."""
-
-    name, full = "dynamics file", 10_000
-
-    @cached_property
-    def _urdf(self) -> bytes:
-        return robot_urdf("panda").read_bytes()
-
-    @cached_property
-    def _originals(self) -> list[object]:
-        kept = [*sorted((ROOT / "config").glob("*.dynamics.yaml"))]
-        return [dynamics_files.EXAMPLE, *(yaml.safe_load(file.read_text(encoding="utf-8")) for file in kept)]
-
-    def make(self, rng: random.Random) -> bytes:
-        return dynamics_files.mutated(rng, rng.choice(self._originals))
-
-    def run(self, data: bytes) -> None:
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "dynamics.yaml"
-            file.write_bytes(data)
-            model = RobotModel.from_urdf(self._urdf, dynamics=file)
-        driven.drive(model, ControllerSettings(), driven.states_of(model))
+@cache
+def _planar() -> RobotModel:
+    dynamics = find_resource("config", "planar_2r_tsai.dynamics.yaml")
+    return RobotModel.from_urdf_file(robot_urdf("planar_2r"), dynamics=dynamics)
 
 
-class Messages(Target):
-    """Sequences of messages on the input topics of a running controller."""
-
-    name, full = "messages", 10_000
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def counted(self, tried: int) -> str:
-        return f"{tried:,} ({self._count:,} messages)"
-
-    @cached_property
-    def _model(self) -> RobotModel:
-        dynamics = find_resource("config", "planar_2r_tsai.dynamics.yaml")
-        return RobotModel.from_urdf_file(robot_urdf("planar_2r"), dynamics=dynamics)
-
-    def make(self, rng: random.Random) -> bytes:
-        return messages.made(rng, self._model.joint_names)
-
-    def run(self, data: bytes) -> None:
-        self._count += messages.play(self._model, data)
+@cache
+def _urdfs() -> list[bytes]:
+    """Return URDFs; small ones several times, so that small and large ones use the same time in total."""
+    found = [robot_urdf(name) for name in robot_names()]
+    try:
+        public = files("example-robot-data") or []
+    except PackageNotFoundError:
+        public = []
+    found += [Path(str(file.locate())) for file in public if file.suffix == ".urdf"]
+    texts = [file.read_bytes() for file in found]
+    return [text for text in texts for _ in range(_LARGEST // len(text))]
 
 
-class Parameters(Target):
-    """Values of the controller's parameters; accepted ones are used by a controller."""
-
-    name, full = "parameters", 20_000
-
-    @cached_property
-    def _model(self) -> RobotModel:
-        return RobotModel.from_urdf_file(robot_urdf("planar_2r"))
-
-    def make(self, rng: random.Random) -> bytes:
-        return parameter_values.made(rng)
-
-    def run(self, data: bytes) -> None:
-        settings = read_settings(parameter_values.values(data))
-        Tuning(self._model, settings)
-        driven.drive(self._model, settings, driven.states_of(self._model))
+def _run_urdf(data: bytes) -> None:
+    with no_file_is_opened():
+        model = RobotModel.from_urdf(data)
+    drive(model, ControllerSettings(law=_JOINT_LAWS[crc32(data) % len(_JOINT_LAWS)]))
 
 
-class ParameterFiles(Target):
-    """Parameter files of the controller, whose values are used by a controller."""
-
-    name, full = "parameter file", 5_000
-
-    @cached_property
-    def _model(self) -> RobotModel:
-        return RobotModel.from_urdf_file(robot_urdf("planar_2r"))
-
-    @cached_property
-    def _originals(self) -> list[object]:
-        kept = (file.read_text(encoding="utf-8") for file in sorted((ROOT / "config").glob("*.yaml")))
-        return [yaml.safe_load(text) for text in kept if "ros__parameters" in text]
-
-    def make(self, rng: random.Random) -> bytes:
-        return parameter_files.mutated(rng, self._originals)
-
-    def run(self, data: bytes) -> None:
-        with TemporaryDirectory() as folder:
-            file = Path(folder) / "parameters.yaml"
-            file.write_bytes(data)
-            settings = read_settings(read_parameter_file(file, "/arm/computed_torque_node", controller.ALL))
-        driven.drive(self._model, settings, driven.states_of(self._model))
+def _yaml(pattern: str) -> list[Any]:
+    return [yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(_CONFIG.glob(pattern))]
 
 
-class Bags(Target):
-    """Damaged recordings: valid parts are read, or the bag is refused; the files remain unchanged."""
+def _run_dynamics_file(data: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "dynamics.yaml"
+        file.write_bytes(data)
+        model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=file)
+    drive(model, ControllerSettings())
 
-    name, full = "bags", 5_000
 
-    def make(self, rng: random.Random) -> bytes:
-        return bags.mutated(rng)
+def _run_messages(data: bytes) -> None:
+    messages.play(_planar(), data)
 
-    def run(self, data: bytes) -> None:
-        bags.read(data)
+
+def _run_parameters(data: bytes) -> None:
+    values = {p.name: p.default for p in controller.ALL} | yaml.safe_load(data)
+    settings = read_settings(values.__getitem__)
+    Tuning(_planar(), settings)
+    drive(_planar(), settings)
+
+
+def _run_parameter_file(data: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "parameters.yaml"
+        file.write_bytes(data)
+        settings = read_settings(read_parameter_file(file, "/arm/computed_torque_node", controller.ALL))
+    drive(_planar(), settings)
+
+
+def _dynamics_files() -> list[Any]:
+    return [_EVERY_KEY, *_yaml("*.dynamics.yaml")]
+
+
+def _parameter_files() -> list[Any]:
+    return [content for content in _yaml("*.yaml") if "ros__parameters" in str(content)]
 
 
 def compile_kernels() -> None:
     """Compile the kernels of robots and controllers, so that inputs are timed without compilation."""
-    model = RobotModel.from_urdf_file(robot_urdf("planar_2r"))
     for law in LAWS:
         settings = ControllerSettings(law=law, task_space=TaskSpaceSettings(components="x y"))
-        warm_up_controller(model, settings)
-        driven.drive(model, settings, driven.states_of(model))
+        warm_up_controller(_planar(), settings)
+        drive(_planar(), settings)
 
 
-ALL: dict[str, Target] = {
-    target.name: target for target in (Urdfs(), DynamicsFiles(), Messages(), Parameters(), ParameterFiles(), Bags())
-}
+_TARGETS = (
+    Target("urdf", 50_000, lambda: inputs.urdfs(_urdfs()), _run_urdf),
+    Target("dynamics file", 10_000, lambda: inputs.yaml_files(_dynamics_files()), _run_dynamics_file),
+    Target("messages", 10_000, lambda: inputs.RANDOM.map(messages.sequence), _run_messages),
+    Target("parameters", 20_000, inputs.parameters, _run_parameters),
+    Target("parameter file", 5_000, lambda: inputs.parameter_files(_parameter_files()), _run_parameter_file),
+    Target("bags", 5_000, bags.bags, bags.read),
+)
+ALL = {target.name: target for target in _TARGETS}

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import resource
 import signal
+import struct
 import sys
 import time
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 
+from benchmarks.ros_processes import resident
 from robot_dynamics_ros import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.errors import BagWarning
-from tools.fuzz import memory
-from tools.fuzz.bait import bait
 
 HANG = 2.0
 """Limit of the processor time (s) of an input, which other programs do not affect."""
@@ -27,6 +31,9 @@ WAIT = 60.0
 
 MOST = 1000.0
 """Limit of the memory (MB) that one input may use."""
+
+PLACE = b"@bait@"
+"""Placeholder in inputs for the path of a file that must not be accessed, which differs between processes."""
 
 _opened: list[str] | None = None
 
@@ -60,16 +67,52 @@ def no_file_is_opened() -> Iterator[None]:
         raise Wrong(f"files were opened: {opened[:3]}")
 
 
+class Bait:
+    """File in a folder of its own in which inotify detects accesses, also from C libraries."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="fuzz_")
+        self.file = Path(self._folder.name) / "bait"
+        self.file.write_text("<robot/>", encoding="utf-8")
+        library = ctypes.CDLL(None, use_errno=True)
+        self._watch = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._watch < 0 or library.inotify_add_watch(self._watch, os.fsencode(self._folder.name), 0xFFF) < 0:
+            raise OSError(ctypes.get_errno(), "inotify is not available, which detects opened files")
+
+    def touched(self) -> list[str]:
+        """Return the names in the folder that were opened, changed or removed since the last call."""
+        try:
+            data = os.read(self._watch, 1 << 16)
+        except BlockingIOError:
+            return []
+        names, at, event = [], 0, struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
+        while at < len(data):
+            *_, length = event.unpack_from(data, at)
+            at += event.size + length
+            if length:  # without a name the folder itself was opened, perhaps by a program that lists /tmp
+                names.append(os.fsdecode(data[at - length : at].rstrip(b"\0")))
+        return names
+
+
+@cache
+def bait() -> Bait:
+    """Return the bait of this process."""
+    return Bait()
+
+
+def with_bait(data: bytes) -> bytes:
+    """Return an input with the path of the bait instead of its placeholder."""
+    return data.replace(PLACE, os.fsencode(bait().file))
+
+
 @dataclass
 class Tally:
     """Results of the inputs of a target.
 
     Attributes
     ----------
-    tried, taken
-        Number of inputs, and of accepted ones.
-    refusals
-        Number of refusals by module of the package and type of error.
+    tried, taken, refused
+        Number of inputs, of accepted ones, and of those that the package refused with a typed error.
     findings
         First input with each kind of failure (exception and place), and the failure.
     slowest
@@ -78,26 +121,29 @@ class Tally:
 
     tried: int = 0
     taken: int = 0
-    refusals: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
     findings: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     slowest: float = 0.0
+
+    def cells(self) -> list[str]:
+        """Return the numbers as text."""
+        return [f"{self.tried:,}", f"{self.taken:,}", f"{self.refused:,}", f"{self.slowest:.2f} s"]
 
     def show(self, run: Callable[[bytes], None], data: bytes) -> str | None:
         """Run an input and record the result; return the kind of failure, or None."""
         self.tried += 1
-        begin, held, highest = time.process_time(), memory.held(), memory.highest()
-        failure = self._outcome(run, bait().put_into(data))
+        begin, held, highest = time.process_time(), resident(), _highest()
+        failure = self._outcome(run, with_bait(data))
         spent = time.process_time() - begin
-        taken = memory.highest() - held if memory.highest() > highest else 0.0
+        used = _highest() - held if _highest() > highest else 0.0
         self.slowest = max(self.slowest, spent)
-        if failure is None:
-            if spent > HANG:  # in one call of a C library
-                failure = "timeout", f"{spent:.1f} s"
-            elif taken > MOST:
-                failure = "too much memory", f"{taken:.0f} MB"
         touched = bait().touched()
         if touched:
             failure = "a file that the input names was accessed", str(touched)
+        elif failure is None and spent > HANG:  # in one call of a C library
+            failure = "timeout", f"{spent:.1f} s"
+        elif failure is None and used > MOST:
+            failure = "too much memory", f"{used:.0f} MB"
         if failure is None:
             return None
         kind, text = failure
@@ -114,16 +160,20 @@ class Tally:
             if rung:
                 return "timeout", "an exception handler caught the timeout"
         except RobotDynamicsError as refusal:
-            self.refusals[type(refusal).__name__] += 1
+            self.refused += 1
             return None if "Cure:" in str(refusal) else ("a refusal without a cure", str(refusal))
         except _Hangs:
             return "timeout", traceback.format_exc()
         except Exception as problem:
-            frames = traceback.extract_tb(problem.__traceback__)
-            place = frames[-1]
+            place = traceback.extract_tb(problem.__traceback__)[-1]
             return f"{type(problem).__name__} in {Path(place.filename).name}:{place.lineno}", traceback.format_exc()
         self.taken += 1
         return None
+
+
+def _highest() -> float:
+    """Return the largest memory (MB) of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024e-3
 
 
 @contextmanager

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.document import markdown_table, replace_part
-from benchmarks.machine import machine
+from benchmarks.document import machine, markdown_table, replace_part
 from tools.numerics.arms import ARMS, MOTIONS, load, same_axis
 from tools.numerics.bits import bits_table, compare
 from tools.numerics.errors import EPS, QUANTITIES, Measured, Plain, measure, motions
