@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_joint_states,
@@ -35,7 +36,6 @@ from robot_dynamics_ros.cli.robot_source import (
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import read_configuration
 from robot_dynamics_ros.recordings.bags.comparison import Comparison, compare_bags, write_junit
-from robot_dynamics_ros.ros.launching import SUFFIX
 
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
@@ -281,7 +281,7 @@ def _become_live(arguments: argparse.Namespace) -> None:
     if arguments.bags:
         raise RobotDynamicsError("--live and a BAG: only one of them can be shown. Cure: leave one out")
     source = named_robot(arguments)
-    if Path(source.name).suffix == SUFFIX:
+    if Path(source.name).suffix == XACRO:
         raise RobotDynamicsError(f"{source.name}: --live needs a URDF. Cure: xacro {source.name} > robot.urdf")
     prefix = f"/{arguments.namespace.strip('/')}/" if arguments.namespace else ""
     parameters: dict[str, object] = {

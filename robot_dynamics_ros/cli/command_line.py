@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
 from robot_dynamics_ros.recordings.bags.reader import BagReader
@@ -88,11 +88,10 @@ def add_cutoff(parser: argparse.ArgumentParser) -> None:
 
 
 def add_effort(parser: argparse.ArgumentParser) -> None:
-    """Add --effort-delay, by which efforts are late (s, default 0), and --drive-gains, which ``drive_gains`` reads."""
+    """Add --effort-delay, by which efforts are late (s, None for 0), and --drive-gains, which ``drive_gains`` reads."""
     parser.add_argument(
         "--effort-delay",
         type=float,
-        default=0.0,
         metavar="SECONDS",
         help="delay of the effort relative to position and velocity, which is removed (default: 0)",
     )
@@ -169,7 +168,7 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
     for name in ("a", "b", "bag", "bags", "robot", "dynamics"):
         value = getattr(arguments, name, None)
         for source in value if isinstance(value, list) else [value]:
-            files = (robot_urdf(source), robot_dynamics_file(source)) if source in robot_names() else (source,)
+            files = (robot_urdf(source), dynamics_file(None, source)) if source in robot_names() else (source,)
             for file in (Path(file) for file in files if file is not None):
                 parts = file.iterdir() if file.is_dir() else (file.with_name("metadata.yaml"),)
                 yield from (part.resolve() for part in (file, *parts))

@@ -21,10 +21,10 @@ from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
-from robot_dynamics_ros.base.resources import find_resource, robot_names
+from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model, overridden
-from robot_dynamics_ros.cli.robot_source import RobotSource, dynamics_file, named_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.settings import read_settings as controller_settings

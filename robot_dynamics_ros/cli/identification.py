@@ -6,7 +6,6 @@ import argparse
 import itertools
 import math
 import re
-import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,7 +51,7 @@ from robot_dynamics_ros.cli.command_line import (
     table,
     wrapped,
 )
-from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
+from robot_dynamics_ros.cli.robot_source import add_robot, command_text, load_robot, named_robot, recorded_robot
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import JointSeries
 
@@ -230,30 +229,20 @@ def _use_example(arguments: argparse.Namespace) -> None:
         arguments.robot = "panda"
         arguments.dynamics = arguments.dynamics or "panda_hand"
     print("example: a recording of a real Panda. The same command:")
-    print(_torque_command(arguments, arguments.bag, arguments.dynamics), end="\n\n")
+    print(_torque_command(arguments, arguments.bag), end="\n\n")
 
 
-def _torque_command(arguments: argparse.Namespace, bag: Path, dynamics: str | None) -> str:
+def _torque_command(arguments: argparse.Namespace, bag: Path) -> str:
     """Return the command torque for ``bag`` with the options of ``arguments``, which do not include outputs."""
-    options = {
-        "--robot": [arguments.robot],
-        "--dynamics": [dynamics],
-        "--rename": ["=".join(names) for names in arguments.rename],
-        "--topic": [arguments.topic],
-        "--xacro-arg": [":=".join(values) for values in arguments.xacro_arg],
-        "--cutoff": [arguments.cutoff],
-        "--effort-delay": [arguments.effort_delay or None],
-        "--drive-gains": [f"{joint}={gain:g}".removeprefix("=") for joint, gain in arguments.drive_gains],
-    }
-    words = [[option, *map(str, values)] for option, values in options.items() if values not in ([], [None])]
-    return shlex.join(["robot_dynamics", "torque", str(bag), *itertools.chain(*words)])
+    options = ("robot", "dynamics", "gravity", "rename", "topic", "xacro_arg", "cutoff", "effort_delay", "drive_gains")
+    return command_text("torque", arguments, bag, options=options)
 
 
 def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:
     """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains."""
     gains = drive_gains(arguments, model.joint_names)
     return recorded_motion(
-        series.in_order(model.joint_names), Smoothing(arguments.cutoff), arguments.effort_delay, gains
+        series.in_order(model.joint_names), Smoothing(arguments.cutoff), arguments.effort_delay or 0.0, gains
     )
 
 
@@ -375,7 +364,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
     )
     print("\n".join([*_friction_table(deviations, document["joints"]), *notes]).rstrip())
     print(f"\ndynamics file: {arguments.output} (comments: method, all base parameters)")
-    print(f"next: {_torque_command(arguments, [*arguments.test, first][0], str(arguments.output))}")
+    arguments.dynamics = arguments.output
+    print(f"next: {_torque_command(arguments, [*arguments.test, first][0])}")
 
 
 def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:

@@ -15,7 +15,7 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.cli.command_line import pair, table, wrapped
-from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, named_robot, same_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, command_text, named_robot
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -115,7 +115,8 @@ def run_inspect(arguments: argparse.Namespace) -> None:
         return
     sections = [*_sections(facts)]
     if arguments.joints is None:
-        sections.append(f"next: {same_robot('view', arguments)}\n      {same_robot('simulate', arguments)}")
+        view, simulate = (command_text(name, arguments, arguments.robot) for name in ("view", "simulate"))
+        sections.append(f"next: {view}\n      {simulate}")
     print("\n\n".join(sections))
 
 
@@ -150,7 +151,7 @@ def _collect(
         "mass_matrix": matrix.tolist(),
         "condition": _or_none(_condition(matrix)),
     }
-    notes = [message.removeprefix("URDF: ").partition(". Cure: ")[::2] for message in messages]
+    notes = [(message.removeprefix("URDF: "), "") for message in messages]
     published = {name: link for name, link in description.links.items() if name not in dynamics.links}
     for message in implausible_links(description.robot, published):
         notes.append((message, "correct mass (kg), position (m) and inertia (kg m^2, about the centre of mass)"))
