@@ -24,7 +24,7 @@ class AnsweringNode(NodeProcess):
         remaps = (f"__ns:=/{kind}", *(f"~/{topic}:={topic}" for topic in _PRIVATE))
         arguments = [word for remap in remaps for word in ("-r", remap)]
         command = [sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)]
-        self._start(kind, folder / f"{kind}.log", command, None)
+        super().__init__(kind, folder / f"{kind}.log", command, None)
 
     def busy_seconds(self) -> float:
         """Return the processor time (s) of the process so far."""

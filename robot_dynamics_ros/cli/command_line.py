@@ -97,7 +97,7 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--drive-gains",
-        type=_gain,
+        type=joint_value,
         nargs="+",
         action="extend",
         default=[],
@@ -118,12 +118,16 @@ def drive_gains(arguments: argparse.Namespace, joint_names: Sequence[str]) -> di
     return given
 
 
-def _gain(text: str) -> tuple[str, float]:
+def joint_value(text: str) -> tuple[str, float]:
+    """Return joint and value of an argument of the form JOINT=VALUE, or VALUE, for which the joint is empty.
+
+    Raises argparse.ArgumentTypeError for other texts.
+    """
     name, _, value = text.rpartition("=")
     try:
         return name, float(value)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form JOINT=GAIN or GAIN") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form JOINT=VALUE") from None
 
 
 def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:

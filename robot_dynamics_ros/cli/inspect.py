@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.cli.command_line import pair, table, wrapped
+from robot_dynamics_ros.cli.command_line import joint_value, table, wrapped
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, command_text, named_robot
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -60,7 +60,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--joints", nargs="+", metavar="NAME", help="joints to inspect (default: all movable joints)")
     parser.add_argument(
         "--locked",
-        type=_position,
+        type=joint_value,
         nargs="+",
         default=[],
         metavar="NAME=VALUE",
@@ -77,14 +77,6 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
         "--equations", action="store_true", help=f"print M, V and G as formulas (up to {MOST_JOINTS} joints)"
     )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
-
-
-def _position(text: str) -> tuple[str, float]:
-    name, value = pair(text, "NAME=VALUE")
-    try:
-        return name, float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE") from None
 
 
 def run_inspect(arguments: argparse.Namespace) -> None:
