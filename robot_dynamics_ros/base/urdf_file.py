@@ -23,7 +23,7 @@ def read_urdf(path: Path, xacro_arguments: Mapping[str, str]) -> bytes:
     if path.suffix == XACRO:
         return _expanded(path, xacro_arguments)
     if xacro_arguments:
-        raise RobotDynamicsError(f"{path}: it is not a {XACRO} file. Cure: leave out the arguments of xacro")
+        raise RobotDynamicsError(f"{path}: it is not a {XACRO} file. Cure: leave out --xacro-arg, or xacro_args")
     try:
         return path.read_bytes()
     except OSError as error:
