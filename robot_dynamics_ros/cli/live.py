@@ -20,7 +20,6 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.cli.experiment import Experiment
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, node_command, private_graph
-from robot_dynamics_ros.cli.simulate import make_folder
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
@@ -80,7 +79,7 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     """
     experiment.load(law)  # compiles for the nodes, whose start is limited in time
     folder = bag.parent
-    make_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(bag, ignore_errors=True)
     parameters, trajectory = folder / "parameters.yaml", folder / "trajectory.yaml"
     write_trajectory(experiment.points, trajectory)

@@ -43,7 +43,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
         "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
         "excite": (
-            "identification",
+            "excite",
             "compute an exciting trajectory for identification",
             "--robot panda -o excite.yaml",
         ),
@@ -113,9 +113,11 @@ def _run(line: Sequence[str]) -> int:
         exit_process(128 + signal.SIGINT)
     except RobotDynamicsError as error:
         print(f"robot_dynamics: {error}", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # the reader of a pipe, such as head, has ended
         exit_process(128 + signal.SIGPIPE)
+    except OSError as error:  # of an output; errors of inputs are RobotDynamicsError
+        print(f"robot_dynamics: {error.filename}: {error.strerror}. Cure: name another file or folder", file=sys.stderr)
+    return 1
 
 
 @cache

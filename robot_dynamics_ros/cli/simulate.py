@@ -143,7 +143,7 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
             if bag is None:
                 new = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bag"
             else:
-                make_folder(bag.parent)
+                bag.parent.mkdir(parents=True, exist_ok=True)
                 new = stack.enter_context(new_bag(bag))
             try:
                 result, seconds = experiment.run(law, new)
@@ -187,14 +187,6 @@ def print_comparison(runs: list[Tracking], units: list[str]) -> None:
                 ratios.append(f"{'' if joints == 'all' else f'{joints} joints '}{before / after:.1f} times")
         if ratios:
             print(f"{run.law} tracks {' and '.join(ratios)} better than {first.law}")
-
-
-def make_folder(folder: Path) -> None:
-    """Create a folder and its parents; RobotDynamicsError if that is impossible."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: give another folder with --output") from None
 
 
 def _last_fault(result: Replay, law: str) -> str:
