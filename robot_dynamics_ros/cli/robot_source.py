@@ -26,7 +26,7 @@ from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file, read_bytes
 from robot_dynamics_ros.recordings.bags import read_configuration, read_description, read_joint_names
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 
@@ -63,10 +63,7 @@ class RobotSource:
         """
         if self.dynamics is None:
             return self.dynamics_text
-        try:
-            return Path(self.dynamics).read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise RobotModelError(f"{self.dynamics}: {error.strerror}. Cure: check the path") from None
+        return read_bytes(self.dynamics, "dynamics file").decode(errors="replace")
 
     def model(self, **keywords: Any) -> RobotModel:
         """Return the model; ``keywords`` are those of ``RobotModel.from_urdf``, such as joints, locked and gravity.

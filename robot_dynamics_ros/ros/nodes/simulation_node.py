@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import time
 from functools import partial
 from typing import Any
@@ -22,7 +21,6 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.interface import ERROR, Note
 from robot_dynamics_ros.control.status import Status
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.messages.cdr import LITTLE_ENDIAN
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.ros.nodes.conversions import diagnostics_message
 from robot_dynamics_ros.ros.nodes.conversions import stamp as to_stamp
@@ -36,7 +34,6 @@ from robot_dynamics_ros.simulation.parameters import read_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 from robot_dynamics_ros.simulation.status import Counts, SimulationMode, SimulationReport
 
-_TIME = struct.Struct("<iI")
 _REPEAT_PERIOD = 0.02  # s
 _ANSWER_TIMEOUT = 0.5  # s, after which a missing command is reported
 _MAX_BUSY_TIME = 0.005  # s, after which other callbacks are run
@@ -226,14 +223,13 @@ class RunningSimulation:
             self._lockstep.expect(self._stamp)
         arm = self._arm
         self._state = self._writer.write(self._stamp, arm.position, arm.velocity, arm.effort)
-        self._time = LITTLE_ENDIAN + _TIME.pack(*divmod(self._stamp, 1_000_000_000))
         self._publish_again()
         self._published = self._asked = time.monotonic()
 
     def _publish_again(self) -> None:
         self._states.publish(self._state)
         if self._clock is not None:
-            self._clock.publish(self._time)
+            self._clock.publish(Clock(clock=to_stamp(self._stamp)))
 
     # Mode
 
