@@ -33,7 +33,7 @@ class MeasuredProcess(NodeProcess):
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
         arguments = [word for remap in remaps for word in ("-r", remap)]
         command = [*around, sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)]
-        self._start(name, log, command, environment)
+        super().__init__(name, log, command, environment)
 
     def memory(self) -> float:
         """Return the resident memory (MB); NaN if the process has ended."""

@@ -20,7 +20,7 @@ from PIL import Image
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.view.motion import read_motion
-from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from robot_dynamics_ros.cli.main import main as robot_dynamics
 
 OUTPUT = Path(__file__).resolve().parent / "images" / "two_laws.webp"
@@ -34,7 +34,7 @@ CENTRE, HALF = np.array([0.25, 0.05, 0.5]), 0.45  # m, what is shown
 
 def main() -> None:
     """Simulate, draw and save."""
-    model = RobotModel.from_urdf_file(robot_urdf(ROBOT), dynamics=robot_dynamics_file(ROBOT))
+    model = RobotModel.from_urdf_file(robot_urdf(ROBOT), dynamics=dynamics_file(None, ROBOT))
     with tempfile.TemporaryDirectory() as folder:
         runs = {law: _run(model, law, Path(folder) / law) for law in COLOURS}
     end = min(time[-1] for time, _, _ in runs.values())

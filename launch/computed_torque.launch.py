@@ -15,7 +15,7 @@ from launch_ros.actions import Node
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.ros.launching.actions import (
+from robot_dynamics_ros.ros.launching import (
     ROBOT,
     TOPIC_NAMES,
     TOPICS,

@@ -13,7 +13,7 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from robot_dynamics_ros.ros.launching.actions import (
+from robot_dynamics_ros.ros.launching import (
     ROBOT,
     TOPIC_NAMES,
     TOPICS,

@@ -30,7 +30,7 @@ from robot_dynamics_ros.cli.processes import node_command
 from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.bags.joint_series import read_configuration
-from robot_dynamics_ros.ros.launching.actions import (
+from robot_dynamics_ros.ros.launching import (
     ROBOT,
     VIEWING,
     absolute,

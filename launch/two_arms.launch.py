@@ -14,9 +14,9 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from robot_dynamics_ros.base.resources import find_resource, robot_names
-from robot_dynamics_ros.ros.launching import find_robot
-from robot_dynamics_ros.ros.launching.actions import (
+from robot_dynamics_ros.ros.launching import (
     bag_folder,
+    find_robot,
     flag,
     is_installed,
     is_true,

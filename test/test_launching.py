@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import support.launch_files  # noqa: F401  # stand-ins for launch, if it is not installed
 from robot_dynamics_ros.base.resources import robot_urdf
-from robot_dynamics_ros.ros.launching import find_robot
-from robot_dynamics_ros.ros.launching.actions import package_prefix, program
+from robot_dynamics_ros.ros.launching import find_robot, package_prefix, program
 
 
 @pytest.fixture

@@ -12,10 +12,8 @@ import gc
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import NoReturn
 
 END_TIMEOUT = 2.5
@@ -37,18 +35,6 @@ def run_in_background(work: Callable[[], object]) -> Future[object]:
     _started.append(executor.submit(work))
     executor.shutdown(wait=False)
     return _started[-1]
-
-
-@contextmanager
-def wait_explained(reason: str, after: float = 2.0) -> Iterator[None]:
-    """Print ``reason`` on stderr if the body of this context manager takes longer than ``after`` (s)."""
-    timer = threading.Timer(after, print, (reason,), {"file": sys.stderr, "flush": True})
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def end_after(seconds: float, *, failed: bool = False) -> None:

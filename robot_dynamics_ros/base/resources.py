@@ -93,19 +93,14 @@ def robot_urdf(name: str) -> Path:
     return share_directory() / "urdf" / f"{name}.urdf"
 
 
-def robot_dynamics_file(name: str) -> Path | None:
-    """Return the path of an installed robot's dynamics file config/<name>.dynamics.yaml, or None if it has none.
+def dynamics_file(given: str | Path | None, robot: str = "") -> str | None:
+    """Return the path of the dynamics file that a command, a launch argument or a call selects; None for none.
 
-    Raises RobotDynamicsError for an unknown robot. The message lists the available ones.
+    ``given`` is the name of an installed file, such as "panda_coulomb" for config/panda_coulomb.dynamics.yaml, else
+    "none", else a path, which need not exist. If it is None or empty, the file is the one with the name of the
+    installed ``robot``, if there is one.
     """
-    robot_urdf(name)
-    return named_dynamics_file(name)
-
-
-def named_dynamics_file(name: str) -> Path | None:
-    """Return the path of the installed dynamics file config/<name>.dynamics.yaml, or None if there is none.
-
-    Names are those of robots, and of variants such as panda_coulomb.
-    """
-    file = f"{name}.dynamics.yaml"
-    return find_resource("config", file) if file in _names("config") else None
+    name = f"{given or robot}.dynamics.yaml"
+    if name in _names("config"):
+        return str(share_directory() / "config" / name)
+    return str(given) if given and given != "none" else None

@@ -11,9 +11,9 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_joint_states,
@@ -35,7 +35,6 @@ from robot_dynamics_ros.cli.robot_source import (
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import read_configuration
 from robot_dynamics_ros.recordings.bags.comparison import Comparison, compare_bags, write_junit
-from robot_dynamics_ros.ros.launching import SUFFIX
 
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
@@ -64,7 +63,7 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         "Publish the messages of a bag with their recorded timing, byte for byte, as `ros2 bag play` does. Damaged and "
         "unfinished bags are played as far as they can be read."
     )
-    add_bag(parser, nargs="?")
+    add_bag(parser)
     parser.add_argument(
         "--rate", type=float, default=1.0, help="playback rate, 2 is twice as fast (default: %(default)g)"
     )
@@ -72,7 +71,7 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         "--topics",
         nargs="+",
         default=[],
-        action=_Names,
+        action="extend",
         metavar="TOPIC",
         help="topics to publish (default: all whose message type is installed)",
     )
@@ -80,34 +79,20 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         "--wait-for",
         nargs="+",
         default=[],
-        action=_Names,
+        action="extend",
         metavar="NODE",
         help="nodes that must subscribe before playback starts",
     )
-    parser.set_defaults(last_names=[], error=parser.error)
-
-
-class _Names(argparse.Action):
-    """List of names, noted as the last one: if BAG follows the list, argparse takes it as a name."""
-
-    def __call__(self, _: object, namespace: argparse.Namespace, values: Any, __: object = None) -> None:
-        namespace.last_names = [*getattr(namespace, self.dest), *values]
-        setattr(namespace, self.dest, namespace.last_names)
 
 
 def run_play(arguments: argparse.Namespace) -> None:
     """Replace this process by player_node, which publishes the bag of ``arguments`` and ends.
 
-    Raises RobotDynamicsError if ROS 2 is not installed, and exits with usage on stderr if no bag is given.
+    Raises RobotDynamicsError if ROS 2 is not installed.
     """
-    if arguments.bag is None:
-        if len(arguments.last_names) < 2:
-            arguments.error("the following arguments are required: BAG")
-        arguments.bag = arguments.last_names.pop()
-    parameters: dict[str, object] = {"input": str(arguments.bag), "rate": arguments.rate}
-    parameters |= {"topics": arguments.topics} if arguments.topics else {}
-    parameters |= {"listeners": arguments.wait_for} if arguments.wait_for else {}
-    become_node("player_node", parameters)
+    given = {"topics": arguments.topics, "listeners": arguments.wait_for}
+    parameters = {"input": str(arguments.bag), "rate": arguments.rate}
+    become_node("player_node", parameters | {name: names for name, names in given.items() if names})
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -153,9 +138,6 @@ def run_compare(arguments: argparse.Namespace) -> int:
             raise outcome
     except RobotDynamicsError as error:
         print(f"robot_dynamics: {error}", file=sys.stderr)
-        return _IMPOSSIBLE
-    except KeyboardInterrupt:  # must not look like a match
-        print("interrupted: the bags are not compared", file=sys.stderr)
         return _IMPOSSIBLE
     print(outcome)
     return _MATCH if outcome.matches else _DIFFERENT
@@ -281,7 +263,7 @@ def _become_live(arguments: argparse.Namespace) -> None:
     if arguments.bags:
         raise RobotDynamicsError("--live and a BAG: only one of them can be shown. Cure: leave one out")
     source = named_robot(arguments)
-    if Path(source.name).suffix == SUFFIX:
+    if Path(source.name).suffix == XACRO:
         raise RobotDynamicsError(f"{source.name}: --live needs a URDF. Cure: xacro {source.name} > robot.urdf")
     prefix = f"/{arguments.namespace.strip('/')}/" if arguments.namespace else ""
     parameters: dict[str, object] = {

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
-from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
 from robot_dynamics_ros.recordings.bags.reader import BagReader
@@ -88,17 +88,16 @@ def add_cutoff(parser: argparse.ArgumentParser) -> None:
 
 
 def add_effort(parser: argparse.ArgumentParser) -> None:
-    """Add --effort-delay, by which efforts are late (s, default 0), and --drive-gains, which ``drive_gains`` reads."""
+    """Add --effort-delay, by which efforts are late (s, None for 0), and --drive-gains, which ``drive_gains`` reads."""
     parser.add_argument(
         "--effort-delay",
         type=float,
-        default=0.0,
         metavar="SECONDS",
         help="delay of the effort relative to position and velocity, which is removed (default: 0)",
     )
     parser.add_argument(
         "--drive-gains",
-        type=_gain,
+        type=joint_value,
         nargs="+",
         action="extend",
         default=[],
@@ -119,12 +118,16 @@ def drive_gains(arguments: argparse.Namespace, joint_names: Sequence[str]) -> di
     return given
 
 
-def _gain(text: str) -> tuple[str, float]:
+def joint_value(text: str) -> tuple[str, float]:
+    """Return joint and value of an argument of the form JOINT=VALUE, or VALUE, for which the joint is empty.
+
+    Raises argparse.ArgumentTypeError for other texts.
+    """
     name, _, value = text.rpartition("=")
     try:
         return name, float(value)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form JOINT=GAIN or GAIN") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form JOINT=VALUE") from None
 
 
 def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:
@@ -169,7 +172,7 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
     for name in ("a", "b", "bag", "bags", "robot", "dynamics"):
         value = getattr(arguments, name, None)
         for source in value if isinstance(value, list) else [value]:
-            files = (robot_urdf(source), robot_dynamics_file(source)) if source in robot_names() else (source,)
+            files = (robot_urdf(source), dynamics_file(None, source)) if source in robot_names() else (source,)
             for file in (Path(file) for file in files if file is not None):
                 parts = file.iterdir() if file.is_dir() else (file.with_name("metadata.yaml"),)
                 yield from (part.resolve() for part in (file, *parts))

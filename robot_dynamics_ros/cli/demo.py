@@ -12,13 +12,13 @@ from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_names
+from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_no_browser
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.live import track_live
 from robot_dynamics_ros.cli.processes import require_ros
 from robot_dynamics_ros.cli.simulate import PICTURE, bags_in, check_folder, compare_laws, print_comparison
 from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking
-from robot_dynamics_ros.ros.launching import SUFFIX
 
 _DEFAULT_LAWS = ("pd", "pd_gravity", "computed_torque")
 _OUTPUT = Path("demo_output")
@@ -107,7 +107,7 @@ def run_demo(arguments: argparse.Namespace) -> None:
 
 def _name(robot: str) -> str:
     """Return the name of a robot, or that of its file without .urdf, .xacro or both."""
-    return Path(robot).name.removesuffix(SUFFIX).removesuffix(".urdf")
+    return Path(robot).name.removesuffix(XACRO).removesuffix(".urdf")
 
 
 def _compare_live(experiment: Experiment, bags: dict[str, Path], picture: Path) -> None:

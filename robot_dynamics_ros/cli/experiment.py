@@ -10,7 +10,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +20,10 @@ from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
-from robot_dynamics_ros.base.resources import find_resource, robot_names
+from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model, overridden
-from robot_dynamics_ros.cli.robot_source import RobotSource, dynamics_file, named_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
@@ -42,13 +41,12 @@ from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
-_PATIENCE = 2.0  # s, after which the reason for a wait is printed
 _DEFAULT_KIND = trajectory.KIND.default
 _SETTLING_TIME = 0.5  # s after the motion
 _RK4_STIFFNESS = 0.5  # step size times viscous friction over effective inertia; rk4 is unstable above 2.8
 _SHORTEST, _LONGEST = 0.1, 10_000.0  # s of motion
 
-_printed: set[str] = set()
+_compiled: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -122,21 +120,17 @@ class Experiment:
 def prepare_kernels(work: Callable[[], object]) -> None:
     """Run ``work``, which loads or compiles kernels, in a background thread, and wait until it is done.
 
-    Ctrl-C interrupts the wait. Exceptions of ``work`` are raised here. The reason for a wait of more than 2 s is
-    printed to stderr, once for each process.
+    Ctrl-C interrupts the wait. Exceptions of ``work`` are raised here. The first compilation of the process is reported
+    on stderr.
     """
-    with compilations_reported(lambda kernel: _print_once("compiling", announcement(kernel))):
-        future = run_in_background(work)
-        wait([future], _PATIENCE)
-        if not (future.done() or "compiling" in _printed):
-            _print_once("loading", "loading the compiled dynamics kernels: some seconds on a busy machine")
-        future.result()
+    with compilations_reported(_report_compilation):
+        run_in_background(work).result()
 
 
-def _print_once(event: str, text: str) -> None:
-    if event not in _printed:
-        print(text, file=sys.stderr, flush=True)
-        _printed.add(event)
+def _report_compilation(kernel: str) -> None:
+    if not _compiled:
+        print(announcement(kernel), file=sys.stderr, flush=True)
+    _compiled.append(kernel)
 
 
 def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | None = None) -> Experiment:

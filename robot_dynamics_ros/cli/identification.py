@@ -1,12 +1,10 @@
-"""Commands excite, torque and identify. run_<command> takes the parsed arguments that add_<command> declares."""
+"""Commands torque and identify. run_<command> takes the parsed arguments that add_<command> declares."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import math
 import re
-import shlex
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.estimate import (
@@ -24,7 +21,6 @@ from robot_dynamics_ros.analysis.identification.estimate import (
     identify,
     write_dynamics_file,
 )
-from robot_dynamics_ros.analysis.identification.excitation import Excitation, ExcitationLimits, find_excitation
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.least_squares import torque_is_determined
@@ -52,12 +48,10 @@ from robot_dynamics_ros.cli.command_line import (
     table,
     wrapped,
 )
-from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, named_robot, recorded_robot
+from robot_dynamics_ros.cli.robot_source import add_robot, command_text, load_robot, recorded_robot
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import JointSeries
 
-_SAMPLES = 1000  # of an exciting trajectory, for the table
-_POINTS = 40.0  # of an exciting trajectory in each period of the highest harmonic
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
@@ -65,99 +59,6 @@ _SMALL_RESIDUAL = 0.01  # of a joint's RMS torque: a loss is not reported as a c
 _DETERMINED = 0.2  # standard deviation of a base parameter, as a share of its estimate
 _JOINT_KEYS = (*COEFFICIENTS, "rotor_inertia")
 _ONE_WAY = 0.02  # of a joint's highest speed, which it does not reach in the other direction
-
-
-def add_excite(parser: argparse.ArgumentParser) -> None:
-    """Set the description of ``parser`` and add the arguments of excite."""
-    parser.description = (
-        "Find a Fourier series for each joint, within the limits of position, velocity and effort, that "
-        "minimizes the condition number of the base regressor, and write it as parameters of trajectory_node. "
-        "Collisions are not considered."
-    )
-    add_robot(parser)
-    parser.add_argument(
-        "--joints", nargs="+", metavar="JOINT", help="joints to move (default: all); the others are locked at 0"
-    )
-    parser.add_argument("--duration", type=float, default=20.0, help="period in seconds (default: %(default)g)")
-    parser.add_argument("--cycles", type=int, default=1, help="number of periods (default: %(default)d)")
-    parser.add_argument("--harmonics", type=int, default=5, help="terms of each series (default: %(default)d)")
-    parser.add_argument(
-        "--margin", type=float, default=0.1, help="share of every limit that stays free (default: %(default)g)"
-    )
-    parser.add_argument(
-        "--acceleration",
-        type=float,
-        nargs="+",
-        default=[math.inf],
-        metavar="A",
-        help="largest acceleration, one for all or one for each joint (default: no limit)",
-    )
-    parser.add_argument("--restarts", type=int, default=3, help="random motions to start from (default: %(default)d)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random motions (default: %(default)d)")
-    add_output(
-        parser, "-o", "--output", default=Path("excitation.yaml"), help="the new parameter file (default: %(default)s)"
-    )
-
-
-def run_excite(arguments: argparse.Namespace) -> None:
-    """Write the trajectory file. Raise RobotDynamicsError for arguments out of range, or if none is found."""
-    if arguments.robot is None:
-        raise RobotDynamicsError("no robot is given. Cure: --robot with the name of a shipped robot, or a URDF file")
-    if arguments.cycles < 1 or arguments.seed < 0:
-        raise RobotDynamicsError(
-            f"--cycles {arguments.cycles}, --seed {arguments.seed}: out of range. Cure: give at least 1 cycle "
-            "and a seed of 0 or more"
-        )
-    check_output(arguments, arguments.output)
-    model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
-    limits = ExcitationLimits.of(model, arguments.margin, arguments.acceleration)
-    excitation, first = find_excitation(
-        model, limits, arguments.duration, arguments.harmonics, arguments.restarts, arguments.seed
-    )
-    _write_trajectory(excitation, limits, arguments)
-    print(
-        f"condition number of the base regressor, columns of unit length: {first:.2f} for the first random motion, "
-        f"{excitation.condition:.2f} for the best found"
-    )
-    print(f"\n{_limits_table(model, limits, excitation)}\n")
-    print("collisions of the arm with itself or its surroundings are not checked: run it in simulation first")
-    print(f"written: {arguments.output}, for trajectory_node")
-
-
-def _write_trajectory(excitation: Excitation, limits: ExcitationLimits, arguments: argparse.Namespace) -> None:
-    """Write parameters of trajectory_node. Raise RobotDynamicsError if the file cannot be written."""
-    first = excitation.samples(1)[0][0]
-    trajectory = {
-        "kind": "fourier",
-        "center": excitation.center.tolist(),
-        "base_frequency": excitation.base_frequency,
-        "sine": excitation.sine.ravel().tolist(),
-        "cosine": excitation.cosine.ravel().tolist(),
-        "cycles": arguments.cycles,
-        "move_time": math.ceil(10.0 * limits.time_to(first)) / 10.0,
-        "rate": max(20.0, _POINTS * arguments.harmonics * excitation.base_frequency),
-    }
-    parameters = {"joints": list(excitation.joint_names), "trajectory": trajectory}
-    text = yaml.safe_dump({"/**": {"ros__parameters": parameters}}, default_flow_style=None, sort_keys=False, width=110)
-    comment = f"# An exciting trajectory; condition number of the base regressor {excitation.condition:.2f}.\n"
-    try:
-        arguments.output.write_text(comment + text, encoding="utf-8")
-    except OSError as error:
-        raise RobotDynamicsError(f"{arguments.output}: {error.strerror}. Cure: name another file with -o") from None
-
-
-def _limits_table(model: RobotModel, limits: ExcitationLimits, excitation: Excitation) -> str:
-    """Return a table with the largest values of each joint and its limits reduced by the margin."""
-    q, qd, qdd = excitation.samples(_SAMPLES)
-    tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
-    bounded = ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
-    rows = []
-    for j, name in enumerate(model.joint_names):
-        row = [name, f"{q[:, j].min():.2f} .. {q[:, j].max():.2f}", f"{limits.lower[j]:.2f} .. {limits.upper[j]:.2f}"]
-        for values, limit in bounded:
-            row += [f"{np.abs(values[:, j]).max():.2f}", f"{limit[j]:.2f}" if math.isfinite(limit[j]) else "-"]
-        rows.append(row)
-    return table(("", "position", "of", "velocity", "of", "acceleration", "of", "effort", "of"), rows)
 
 
 def add_torque(parser: argparse.ArgumentParser) -> None:
@@ -230,30 +131,20 @@ def _use_example(arguments: argparse.Namespace) -> None:
         arguments.robot = "panda"
         arguments.dynamics = arguments.dynamics or "panda_hand"
     print("example: a recording of a real Panda. The same command:")
-    print(_torque_command(arguments, arguments.bag, arguments.dynamics), end="\n\n")
+    print(_torque_command(arguments, arguments.bag), end="\n\n")
 
 
-def _torque_command(arguments: argparse.Namespace, bag: Path, dynamics: str | None) -> str:
+def _torque_command(arguments: argparse.Namespace, bag: Path) -> str:
     """Return the command torque for ``bag`` with the options of ``arguments``, which do not include outputs."""
-    options = {
-        "--robot": [arguments.robot],
-        "--dynamics": [dynamics],
-        "--rename": ["=".join(names) for names in arguments.rename],
-        "--topic": [arguments.topic],
-        "--xacro-arg": [":=".join(values) for values in arguments.xacro_arg],
-        "--cutoff": [arguments.cutoff],
-        "--effort-delay": [arguments.effort_delay or None],
-        "--drive-gains": [f"{joint}={gain:g}".removeprefix("=") for joint, gain in arguments.drive_gains],
-    }
-    words = [[option, *map(str, values)] for option, values in options.items() if values not in ([], [None])]
-    return shlex.join(["robot_dynamics", "torque", str(bag), *itertools.chain(*words)])
+    options = ("robot", "dynamics", "gravity", "rename", "topic", "xacro_arg", "cutoff", "effort_delay", "drive_gains")
+    return command_text("torque", arguments, bag, options=options)
 
 
 def _motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:
     """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains."""
     gains = drive_gains(arguments, model.joint_names)
     return recorded_motion(
-        series.in_order(model.joint_names), Smoothing(arguments.cutoff), arguments.effort_delay, gains
+        series.in_order(model.joint_names), Smoothing(arguments.cutoff), arguments.effort_delay or 0.0, gains
     )
 
 
@@ -273,10 +164,7 @@ def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:
     fields = (motion.q, motion.qd, motion.qdd, *_parts(analysis))
     columns = np.column_stack([motion.time, np.stack(fields, axis=2).reshape(len(motion.time), -1)])
     names = ["time", *(f"{joint}.{part}" for joint in motion.joint_names for part in ("q", "qd", "qdd", *_PARTS))]
-    try:
-        np.savetxt(path, columns, fmt="%.9g", delimiter=",", header=",".join(names), comments="")
-    except OSError as error:
-        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with -o") from None
+    np.savetxt(path, columns, fmt="%.9g", delimiter=",", header=",".join(names), comments="")
 
 
 def _parts(analysis: TorqueAnalysis) -> list[Any]:
@@ -375,7 +263,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
     )
     print("\n".join([*_friction_table(deviations, document["joints"]), *notes]).rstrip())
     print(f"\ndynamics file: {arguments.output} (comments: method, all base parameters)")
-    print(f"next: {_torque_command(arguments, [*arguments.test, first][0], str(arguments.output))}")
+    arguments.dynamics = arguments.output
+    print(f"next: {_torque_command(arguments, [*arguments.test, first][0])}")
 
 
 def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:

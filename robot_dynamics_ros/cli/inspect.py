@@ -14,38 +14,13 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.cli.command_line import pair, table, wrapped
-from robot_dynamics_ros.cli.robot_source import RobotSource, add_named_robot, named_robot, same_robot
-from robot_dynamics_ros.dynamics.kernels import layout
-from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_dynamics_file
-from robot_dynamics_ros.dynamics.model.inertia_errors import implausible_links
-from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.dynamics.model.minimal_parameters import minimal_parameters
-from robot_dynamics_ros.dynamics.model.urdf import Description, parse_urdf
-from robot_dynamics_ros.textbooks.closed_form import MOST_JOINTS, closed_form
+from robot_dynamics_ros.cli.command_line import joint_value, table, wrapped
+from robot_dynamics_ros.cli.model_facts import FRICTION_TERMS, RATE_LIMITS, Facts, model_facts, without_rounding
+from robot_dynamics_ros.cli.robot_source import add_named_robot, command_text, named_robot
+from robot_dynamics_ros.textbooks.closed_form import MOST_JOINTS
 
-Facts = dict[str, Any]
-
-_SAMPLES = 2000
-_SEED = 0
-_UNLIMITED = (np.pi, 1.0)  # half range of revolute (rad) and prismatic (m) joints without position limits
-_GRID = 73  # steps of 5 degrees in a whole turn, which resolve the maximum of a cosine to 0.1 %
-_SWEEPS = 2
-_SINGULAR = 1e15
-_ROUNDING = 1e-12  # relative to the largest element of a vector or matrix; smaller ones are rounding errors
 _TINY = 1e-14  # smaller values are printed as 0
 _MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen
-_COLUMNS = {
-    "viscous": layout.VISCOUS,
-    "coulomb": layout.COULOMB,
-    "coulomb_negative": layout.COULOMB_NEGATIVE,
-    "static": layout.STATIC,
-    "ripple": layout.RIPPLE_AMPLITUDE,
-    "sigmoid": layout.SIGMOID_AMPLITUDE,
-}
-_RATES = ("acceleration", "deceleration", "jerk")  # limits that few URDFs have
 
 
 def add_inspect(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +35,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--joints", nargs="+", metavar="NAME", help="joints to inspect (default: all movable joints)")
     parser.add_argument(
         "--locked",
-        type=_position,
+        type=joint_value,
         nargs="+",
         default=[],
         metavar="NAME=VALUE",
@@ -77,14 +52,6 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
         "--equations", action="store_true", help=f"print M, V and G as formulas (up to {MOST_JOINTS} joints)"
     )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
-
-
-def _position(text: str) -> tuple[str, float]:
-    name, value = pair(text, "NAME=VALUE")
-    try:
-        return name, float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE") from None
 
 
 def run_inspect(arguments: argparse.Namespace) -> None:
@@ -109,229 +76,29 @@ def run_inspect(arguments: argparse.Namespace) -> None:
             f"{MOST_JOINTS} of {' '.join(model.joint_names)}; the others are locked at 0, or by --locked NAME=VALUE"
         )
     messages = [str(warning.message) for warning in caught]
-    facts = _collect(source, model, q, dict.fromkeys(others, 0.0) | locked, messages, arguments.equations)
+    facts = model_facts(source, model, q, dict.fromkeys(others, 0.0) | locked, messages, arguments.equations)
     if arguments.json:
         print(json.dumps(facts, indent=2, allow_nan=False))
         return
     sections = [*_sections(facts)]
     if arguments.joints is None:
-        sections.append(f"next: {same_robot('view', arguments)}\n      {same_robot('simulate', arguments)}")
+        view, simulate = (command_text(name, arguments, arguments.robot) for name in ("view", "simulate"))
+        sections.append(f"next: {view}\n      {simulate}")
     print("\n\n".join(sections))
-
-
-def _collect(
-    source: RobotSource, model: RobotModel, q: Array, locked: dict[str, float], messages: list[str], equations: bool
-) -> Facts:
-    """Return the properties of a model of ``source`` at positions q (n,), with ``locked`` joints.
-
-    ``messages`` are the warnings of the model. ``equations`` adds formulas, which need SymPy: RobotDynamicsError if it
-    is not installed.
-    """
-    formulas = None
-    if equations:  # first, because it may fail
-        form = closed_form(model)
-        symbols = {str(symbol): name for symbol, name in zip(form.q, form.joint_names, strict=True)}
-        formulas = {"symbols": symbols, "lines": list(form.lines())}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)
-        description = parse_urdf(source.text, source.name)
-    dynamics = DynamicsFile() if source.dynamics is None else read_dynamics_file(source.dynamics)
-    payload = 0.0 if dynamics.payload is None else dynamics.payload[1].mass
-    mass = sum(link.mass for link in {**description.links, **dynamics.links}.values()) + payload
-    tree, minimal = LinkTree.of(model), minimal_parameters(model)
-    coefficients = model.friction_parameters[:, list(_COLUMNS.values())].tolist()
-    friction = dict(zip(model.moving_joints, coefficients, strict=True))
-    frictionless = [name for name, values in friction.items() if not any(values)]
-    matrix, torque, extremes = model.mass_matrix(q), model.gravity_torque(q), _over_range(model)
-    pose = {
-        "position": q.tolist(),
-        "gravity": torque.tolist(),
-        "gravity_percent": list(map(_share, torque, model.effort_limits)),
-        "mass_matrix": matrix.tolist(),
-        "condition": _or_none(_condition(matrix)),
-    }
-    notes = [message.removeprefix("URDF: ").partition(". Cure: ")[::2] for message in messages]
-    published = {name: link for name, link in description.links.items() if name not in dynamics.links}
-    for message in implausible_links(description.robot, published):
-        notes.append((message, "correct mass (kg), position (m) and inertia (kg m^2, about the centre of mass)"))
-    if frictionless:
-        every = len(frictionless) == len(friction)
-        notes.append(
-            (
-                "no joint has friction" if every else f"{', '.join(frictionless)}: no friction",
-                "identify it from a recording with robot_dynamics identify, or define it in a dynamics file "
-                "(docs/dynamics_file.md)",
-            )
-        )
-    notes += _load_notes(model, pose, extremes)
-    return {
-        "robot": model.name,
-        "source": source.name,
-        "dynamics_file": source.dynamics,
-        "gravity": model.gravity.tolist(),
-        "mass": {"total": float(mass), "moving": sum(link.mass for link in tree.links)},
-        "joints": list(_joints(model, description)),
-        "locked": locked,
-        "bodies": list(_bodies(model, tree)),
-        "friction": [{"joint": name, **dict(zip(_COLUMNS, values, strict=True))} for name, values in friction.items()],
-        "joints_without_friction": frictionless,
-        "rotors": list(_rotors(model, tree)),
-        "couplings": [
-            {"joint": name, "follows": _named(model, row)}
-            for name, row in zip(model.moving_joints, tree.couplings, strict=True)
-            if name not in model.joint_names
-        ],
-        "loops": [{"link_a": loop.link_a, "link_b": loop.link_b} for loop in model.loops],
-        "parameters": {
-            "inertial": len(model.parameter_names),
-            "effective": len(model.parameter_names) - len(minimal.without_effect),
-            "base": len(minimal.names),
-        },
-        "pose": pose,
-        "range": extremes,
-        "notes": [{"message": message, "cure": cure or None} for message, cure in notes],
-        "equations": formulas,
-    }
-
-
-def _joints(model: RobotModel, description: Description) -> Iterator[Facts]:
-    kinds = {joint.name: joint.kind for joint in description.joints}
-    limits = (model.position_lower, model.position_upper, model.velocity_limits, model.effort_limits)
-    rates = zip(*(getattr(model, f"{rate}_limits") for rate in _RATES), strict=True)
-    for name, given, *values in zip(model.joint_names, rates, *limits, strict=True):
-        lower, upper, velocity, effort = map(_or_none, values)
-        kind = kinds.get(name, "coordinate")
-        extended = {rate: float(limit) for rate, limit in zip(_RATES, given, strict=True) if np.isfinite(limit)}
-        own = {"name": name, "kind": kind, "lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
-        yield own | extended
-
-
-def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
-    for name, link in zip(model.moving_links, tree.links, strict=True):
-        rotation = model.link_frames[name].rotation
-        com, inertia = rotation.T @ link.com, rotation.T @ link.inertia @ rotation  # of the joint's frame in link axes
-        yield {
-            "link": name,
-            "joint": link.joint,
-            "mass": link.mass,
-            "com": com.tolist(),
-            "inertia": inertia[np.triu_indices(3)].tolist(),
-        }
-
-
-def _rotors(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
-    for name, rotor, ratios in zip(model.rotor_names, tree.rotors, tree.rotor_couplings, strict=True):
-        yield {
-            "name": name,
-            "carrier": None if rotor.carrier == BASE else model.moving_links[rotor.carrier],
-            "inertia": rotor.inertia,
-            "reflected_inertia": rotor.inertia * float(ratios @ ratios),
-            "ratio": _named(model, ratios),
-        }
-
-
-def _named(model: RobotModel, row: Array) -> dict[str, float]:
-    return {name: x for name, x in zip(model.joint_names, row.tolist(), strict=True) if x != 0.0}
-
-
-def _over_range(model: RobotModel) -> Facts:
-    """Return extremes of gravity torque and condition number over random states, uniform within the limits."""
-    reach = np.array([_UNLIMITED[name in model.prismatic_joints] for name in model.joint_names])
-    lower = np.where(np.isfinite(model.position_lower), model.position_lower, -reach)
-    upper = np.where(np.isfinite(model.position_upper), model.position_upper, reach)
-    q = np.random.default_rng(_SEED).uniform(lower, upper, (_SAMPLES, model.n))
-    condition = _condition(model.mass_matrix(q))
-    columns = (model.joint_names, *_largest_gravity(model, lower, upper, q), model.effort_limits)
-    return {
-        "samples": _SAMPLES,
-        "seed": _SEED,
-        "lower": lower.tolist(),
-        "upper": upper.tolist(),
-        "gravity": [
-            {"joint": name, "torque": float(torque), "percent": _share(torque, limit), "position": position.tolist()}
-            for name, position, torque, limit in zip(*columns, strict=True)
-        ],
-        "condition": {
-            "minimum": _or_none(condition.min()),
-            "median": _or_none(np.median(condition)),
-            "maximum": _or_none(condition.max()),
-            "position": q[int(condition.argmax())].tolist(),
-        },
-    }
-
-
-def _largest_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) -> tuple[Array, Array]:
-    """Return for each joint the positions at its largest gravity torque, rows of (n, n), and this torque (n,).
-
-    Coordinate search from the best of the samples q (samples, n), because in many dimensions no sample is near the
-    maximum.
-    """
-    each = np.arange(model.n)
-    torques = model.gravity_torque(q)
-    best = np.abs(torques).argmax(axis=0)
-    positions, torque = q[best], torques[best, each]
-    for i in np.tile(each, _SWEEPS):
-        tried = np.repeat(positions[:, None, :], _GRID, axis=1)
-        tried[:, :, i] = np.linspace(lower[i], upper[i], _GRID)
-        torques = model.gravity_torque(tried)[each, :, each]
-        best = np.abs(torques).argmax(axis=1)
-        better = np.abs(torques[each, best]) > np.abs(torque)
-        positions[better] = tried[each, best][better]
-        torque = np.where(better, torques[each, best], torque)
-    return positions, _without_rounding(torque)
-
-
-def _without_rounding(values: Array) -> Array:
-    return np.where(np.abs(values) > _ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
-
-
-def _condition(matrix: Array) -> Array:
-    """Return the condition numbers (...,) of mass matrices (..., n, n); inf for singular ones."""
-    condition = np.linalg.cond(matrix)
-    return np.where(condition < _SINGULAR, condition, np.inf)
-
-
-def _share(torque: float, limit: float) -> float | None:
-    return None if not np.isfinite(limit) else 100.0 * abs(float(torque)) / float(limit)
-
-
-def _or_none(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _load_notes(model: RobotModel, pose: Facts, extremes: Facts) -> Iterator[tuple[str, str]]:
-    """Yield message and cure for zero gravity, a state outside the limits, and gravity above the effort limits."""
-    if not model.gravity.any():
-        yield "gravity is zero", "unless that is meant, give --gravity 0 0 -9.81, or correct the dynamics file"
-    outside = (pose["position"] < model.position_lower) | (pose["position"] > model.position_upper)
-    if outside.any():
-        names = [name for name, out in zip(model.joint_names, outside, strict=True) if out]
-        yield f"{', '.join(names)}: the state is outside the position limits", "give another --state"
-    shares = zip(model.joint_names, pose["gravity_percent"], strict=True)
-    here = {name: share for name, share in shares if (share or 0.0) > 100.0}
-    gravity = {entry["joint"]: entry["percent"] for entry in extremes["gravity"]}
-    worst = {name: share for name, share in gravity.items() if (share or 0.0) > 100.0 and name not in here}
-    for heavy, where in ((here, "at this state"), (worst, "somewhere in the range")):
-        if heavy:
-            yield (
-                f"{', '.join(f'{name} ({share:.0f} %)' for name, share in heavy.items())}: the gravity torque exceeds "
-                f"the effort limit {where}, so that the joint cannot hold its position there",
-                "check the masses and the effort limit, reduce the payload, or avoid these positions",
-            )
 
 
 def _sections(facts: Facts) -> Iterator[str]:
     """Yield tables, equations and notes as text."""
     yield _summary(facts)
     limits = ["kind", "lower", "upper", "velocity", "effort"]
-    limits += [rate for rate in _RATES if any(rate in joint for joint in facts["joints"])]
+    limits += [rate for rate in RATE_LIMITS if any(rate in joint for joint in facts["joints"])]
     yield _table(["joint", *limits], [[joint.get(key) for key in ("name", *limits)] for joint in facts["joints"]])
     axes = ["x", "y", "z", "ixx", "ixy", "ixz", "iyy", "iyz", "izz"]
     title = "moving links, with the links fixed to them: centre of mass, and inertia about it, in link axes"
     yield f"{title}\n{_table(['link', 'joint', 'mass', *axes], facts['bodies'])}"
     friction = [entry for entry in facts["friction"] if entry["joint"] not in facts["joints_without_friction"]]
     if friction:
-        terms = [term for term in _COLUMNS if any(entry[term] for entry in friction)]
+        terms = [term for term in FRICTION_TERMS if any(entry[term] for entry in friction)]
         rows = [[entry["joint"], *(entry[term] for term in terms)] for entry in friction]
         yield _table(["friction of", *(term.removeprefix("coulomb_") for term in terms)], rows)
     if facts["rotors"]:
@@ -379,7 +146,7 @@ def _constraints(facts: Facts) -> list[str]:
 
 def _at_state(facts: Facts) -> str:
     pose, whole = facts["pose"], len(facts["joints"]) <= _MAX_COLUMNS
-    torques, matrix = (_without_rounding(np.array(pose[key])) for key in ("gravity", "mass_matrix"))
+    torques, matrix = (without_rounding(np.array(pose[key])) for key in ("gravity", "mass_matrix"))
     columns = (facts["joints"], pose["position"], torques, pose["gravity_percent"], matrix.tolist())
     rows = [
         [joint["name"], q, torque, _percent(share), row if whole else row[i]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,15 +19,12 @@ from tqdm import tqdm
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.cli.experiment import Experiment
-from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
-from robot_dynamics_ros.cli.simulate import make_folder
+from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, node_command, private_graph
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.recordings.bags import BagWriter
-from robot_dynamics_ros.recordings.bags.storage import LATCHED, TEXT, text_message
 from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
-from robot_dynamics_ros.runs.simulation import DESCRIPTION, EFFORTS, STATES, TRAJECTORY
+from robot_dynamics_ros.runs.simulation import EFFORTS, STATES, TRAJECTORY
 
 _TIMEOUT = 300.0  # s to start, and to end after the motion; a busy machine needs a minute or more
 _START_DELAY = 2.0  # s, in which the trajectory reaches the controller on a busy machine, too
@@ -83,26 +79,26 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     """
     experiment.load(law)  # compiles for the nodes, whose start is limited in time
     folder = bag.parent
-    make_folder(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(bag, ignore_errors=True)
     parameters, trajectory = folder / "parameters.yaml", folder / "trajectory.yaml"
     write_trajectory(experiment.points, trajectory)
     nodes = node_parameters(experiment, law, trajectory)
     parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": nodes}}), encoding="utf-8")
     rate = 1.0 / experiment.plant.period
-    with tempfile.TemporaryDirectory() as temporary, private_graph() as environment, ProcessGroup() as group:
+    with private_graph() as environment, ProcessGroup() as group:
 
         def start(node: str, *ros_arguments: str, pipe: bool = False) -> NodeProcess:
-            return group.add(NodeProcess(node, folder / f"{node}.log", environment, ros_arguments, pipe=pipe))
+            return group.add(
+                NodeProcess(
+                    node, folder / f"{node}.log", node_command(node, {}, *ros_arguments), environment, pipe=pipe
+                )
+            )
 
-        description = Path(temporary) / "description"
-        with BagWriter(description, {DESCRIPTION: TEXT}, {DESCRIPTION: [LATCHED]}) as writer:
-            writer.write(DESCRIPTION, time.time_ns(), text_message(nodes["robot_description"]))
         common = ("--params-file", str(parameters))
         for node in ("simulation_node", "computed_torque_node"):
             start(node, *common)
         recorder = start("recorder_node", "-p", f"output:={bag}", "-p", f"topics:={list(_TOPICS)}", pipe=True)
-        player = start("player_node", "-p", f"input:={description}", "-p", "listeners:=[recorder]")
         sender = start("trajectory_node", *common, "-r", f"joint_trajectory:={TRAJECTORY}")
         counts = _counts(recorder, group)
         topics = STATES, COMMANDS, TRAJECTORY
@@ -115,7 +111,7 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
             def completed(now: Mapping[str, int]) -> bool:
                 seconds = (now[STATES] - begin[STATES]) / rate
                 bar.update(min(seconds, total) - bar.n)
-                return seconds >= total and all(node.process.poll() is not None for node in (sender, player))
+                return seconds >= total and sender.process.poll() is not None
 
             _await(counts, completed, "ended", total + _TIMEOUT, group)
     return read_tracking(bag, law, experiment.duration)

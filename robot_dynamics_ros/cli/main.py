@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any, NoReturn, TextIO, cast
 
 from robot_dynamics_ros import __version__
-from robot_dynamics_ros.base.background import exit_process, wait_explained
+from robot_dynamics_ros.base.background import exit_process
 from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean, printable
 
 GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
@@ -43,7 +43,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
         "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
         "excite": (
-            "identification",
+            "excite",
             "compute an exciting trajectory for identification",
             "--robot panda -o excite.yaml",
         ),
@@ -90,8 +90,7 @@ class _Terminal:
 
 
 def _run(line: Sequence[str]) -> int:
-    with wait_explained("importing libraries: some seconds on a busy machine"):
-        parser = command_parser(_command(line))
+    parser = command_parser(_command(line))
     if not line:
         parser.print_help()
         return 0
@@ -114,9 +113,11 @@ def _run(line: Sequence[str]) -> int:
         exit_process(128 + signal.SIGINT)
     except RobotDynamicsError as error:
         print(f"robot_dynamics: {error}", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # the reader of a pipe, such as head, has ended
         exit_process(128 + signal.SIGPIPE)
+    except OSError as error:  # of an output; errors of inputs are RobotDynamicsError
+        print(f"robot_dynamics: {error.filename}: {error.strerror}. Cure: name another file or folder", file=sys.stderr)
+    return 1
 
 
 @cache
@@ -126,41 +127,16 @@ def _print_warning(text: str) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser whose errors have a cure: options with several values take the positional arguments that follow them."""
-
-    def __init__(self, **keywords: Any) -> None:
-        self._arguments: list[argparse.Action] = []
-        self._words: list[str] = []
-        super().__init__(**keywords)
-
-    def add_argument(self, *names: Any, **keywords: Any) -> argparse.Action:
-        """Add an argument, as the base class does, and note it."""
-        self._arguments.append(super().add_argument(*names, **keywords))
-        return self._arguments[-1]
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse words, as the base class does, and note them."""
-        self._words = list(args or ())
-        return super().parse_known_args(args, namespace)
+    """Parser whose errors have a cure."""
 
     def error(self, message: str) -> NoReturn:
         """Print usage and ``message`` with a cure, and exit with code 2."""
         if "Cure: " not in message:
-            message += f". Cure: {self._misplaced(message) or 'correct it'}; see {self.prog} --help"
+            message += ". Cure: correct it"
+            if any(action.nargs in ("+", "*") for action in self._actions):
+                message += ", and write other arguments before options with several values"
+            message += f"; see {self.prog} --help"
         super().error(message)
-
-    def _misplaced(self, message: str) -> str:
-        """Return the cure if an option with several values may have taken a positional argument, else an empty text."""
-        lists = ["/".join(action.option_strings) for action in self._arguments if action.nargs == "+"]
-        errors = [f"argument {option}:" for option in lists if option]
-        first = next((k for k, word in enumerate(self._words) if word.startswith("-")), len(self._words))
-        positional = [action for action in self._arguments if not action.option_strings]
-        behind = [
-            str(action.metavar) for k, action in enumerate(positional) if k >= first or action.nargs in ("*", "+")
-        ]
-        if behind and message.startswith((*errors, "the following arguments are required")):
-            return f"write {' and '.join(behind)} before the options"
-        return ""
 
 
 def command_parser(chosen: str) -> argparse.ArgumentParser:

@@ -16,6 +16,7 @@ from pathlib import Path
 from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Values
+from robot_dynamics_ros.base.resources import dynamics_file
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_output,
@@ -24,7 +25,7 @@ from robot_dynamics_ros.cli.command_line import (
     new_bag,
     pair,
 )
-from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, dynamics_file, recorded_robot
+from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, recorded_robot
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.settings import read_settings as controller_settings

@@ -95,20 +95,16 @@ def private_graph() -> Iterator[dict[str, str]]:
 
 
 class NodeProcess:
-    """Node of this package as a child process, which starts on construction in its own session.
+    """Child process of a ROS node, which starts on construction in its own session.
 
-    Output and errors go to the file ``log``, which is replaced; with ``pipe`` stdout is the pipe ``process.stdout``.
-    ``environment`` are all its environment variables, ``ros_arguments`` words after --ros-args. ``process`` is its
-    subprocess.Popen. Call ``stop`` and then ``join`` to end it.
+    ``name`` is for messages, ``command`` the program with its arguments, such as ``node_command`` returns. Output and
+    errors go to the file ``log``, which is replaced; with ``pipe`` stdout is the pipe ``process.stdout``.
+    ``environment`` are all its environment variables, None for the present ones. ``process`` is its subprocess.Popen.
+    Call ``stop`` and then ``join`` to end it.
     """
 
     def __init__(
-        self, node: str, log: Path, environment: Mapping[str, str], ros_arguments: Sequence[str], *, pipe: bool = False
-    ) -> None:
-        self._start(node, log, node_command(node, {}, *ros_arguments), environment, pipe)
-
-    def _start(
-        self, name: str, log: Path, command: Sequence[str], environment: Mapping[str, str] | None, pipe: bool = False
+        self, name: str, log: Path, command: Sequence[str], environment: Mapping[str, str] | None, *, pipe: bool = False
     ) -> None:
         self.name, self.log = name, log
         with log.open("w", encoding="utf-8") as file:

@@ -15,26 +15,20 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
-from robot_dynamics_ros.base.resources import (
-    named_dynamics_file,
-    robot_dynamics_file,
-    robot_names,
-    robot_urdf,
-    share_directory,
-)
+from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf, share_directory
+from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file, read_bytes
 from robot_dynamics_ros.recordings.bags import read_configuration, read_description, read_joint_names
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
-from robot_dynamics_ros.ros.launching import SUFFIX, expand_xacro
 
 _ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of robot_descriptions"
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
@@ -69,42 +63,27 @@ class RobotSource:
         """
         if self.dynamics is None:
             return self.dynamics_text
-        try:
-            return Path(self.dynamics).read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise RobotModelError(f"{self.dynamics}: {error.strerror}. Cure: check the path") from None
+        return read_bytes(self.dynamics, "dynamics file").decode(errors="replace")
 
     def model(self, **keywords: Any) -> RobotModel:
         """Return the model; ``keywords`` are those of ``RobotModel.from_urdf``, such as joints, locked and gravity.
 
-        Raises RobotModelError, with the name, for an invalid URDF or dynamics file and for keywords that do not fit. A
-        warning about the URDF of a shipped robot is printed as a note instead, since its header documents the published
-        values.
+        Raises RobotModelError, with the name, for an invalid URDF or dynamics file and for keywords that do not fit.
+        The values in the URDFs of shipped robots are the published ones, and cause no warnings.
         """
-        if Path(self.name).parent != share_directory() / "urdf":
-            return self._model(**keywords)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = self._model(**keywords)
-        for warning in caught:
-            text = str(warning.message)
-            if text.startswith(_UNNAMED):
-                _note_published(f"{Path(self.name).stem}: {text.removeprefix(_UNNAMED).partition(' Cure:')[0]}")
-            else:
-                warnings.warn(text, warning.category, stacklevel=2)
-        return model
-
-    def _model(self, **keywords: Any) -> RobotModel:
         dynamics: str | DynamicsFile | None = self.dynamics
         if dynamics is None and self.dynamics_text:
             dynamics = parse_dynamics_file(self.dynamics_text, f"{self.name}: dynamics_file")
-        try:
-            return RobotModel.from_urdf(self.text, dynamics=dynamics, **keywords)
-        except RobotModelError as error:
-            message = str(error)
-            if not message.startswith(_UNNAMED):
-                raise
-            raise RobotModelError(f"{self.name}: {message.removeprefix(_UNNAMED)}") from None
+        with warnings.catch_warnings():
+            if Path(self.name).parent == share_directory() / "urdf":
+                warnings.filterwarnings("ignore", _UNNAMED, RobotModelWarning)
+            try:
+                return RobotModel.from_urdf(self.text, dynamics=dynamics, **keywords)
+            except RobotModelError as error:
+                message = str(error)
+                if not message.startswith(_UNNAMED):
+                    raise
+                raise RobotModelError(f"{self.name}: {message.removeprefix(_UNNAMED)}") from None
 
     def joint_names(self) -> tuple[str, ...]:
         """Return the names of all movable joints of the model, without warnings; RobotModelError for invalid files."""
@@ -140,11 +119,6 @@ class RobotSource:
         return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **locked}, gravity=gravity)
 
 
-@cache
-def _note_published(text: str) -> None:
-    print(f"note: {text} It is the published value, and nothing is to be done", file=sys.stderr)
-
-
 def add_robot(parser: argparse.ArgumentParser) -> None:
     """Add --robot, --dynamics, --gravity and --xacro-arg to ``parser``, for ``recorded_robot`` and ``load_robot``.
 
@@ -175,16 +149,22 @@ def _completions(prefix: str, **_: Any) -> list[str]:
     return known or [name for name, has_urdf in _described().items() if has_urdf and name.startswith(prefix)]
 
 
-def same_robot(command: str, arguments: argparse.Namespace, *bags: str) -> str:
-    """Return a command line, quoted for a shell, of the subcommand ``command`` for the robot of ``arguments``.
+def command_text(
+    command: str,
+    arguments: argparse.Namespace,
+    *positional: object,
+    options: Sequence[str] = ("dynamics", "gravity", "xacro_arg"),
+) -> str:
+    """Return a command line, quoted for a shell: the subcommand ``command`` with ``positional`` arguments and options.
 
-    It contains ROBOT, ``bags``, and --dynamics and --xacro-arg if they are given.
+    ``options`` are names in ``arguments``; those that are not given are left out.
     """
-    words = ["robot_dynamics", command, arguments.robot, *bags]
-    if arguments.dynamics is not None:
-        words += ["--dynamics", arguments.dynamics]
-    if arguments.xacro_arg:
-        words += ["--xacro-arg", *map(":=".join, arguments.xacro_arg)]
+    words = ["robot_dynamics", command, *map(str, positional)]
+    for option in options:
+        value, separator = getattr(arguments, option), ":=" if option == "xacro_arg" else "="
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        texts = [separator.join(map(str, pair)) if isinstance(pair, tuple) else str(pair) for pair in values]
+        words += [f"--{option.replace('_', '-')}", *(text.removeprefix("=") for text in texts)] if texts else []
     return shlex.join(words)
 
 
@@ -213,39 +193,19 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def dynamics_file(text: str | None) -> str | None:
-    """Return the path of a dynamics file from ``text``, a path or the name of an installed one such as panda_coulomb.
-
-    It is None for "none" and None. A text that is neither is returned unchanged, as a path.
-    """
-    if text is None or text == "none":
-        return None
-    return text if os.path.exists(text) else str(named_dynamics_file(text) or text)
-
-
 def named_robot(arguments: argparse.Namespace) -> RobotSource:
     """Read the robot of the argument ROBOT: shipped with this package, else a file, else of robot_descriptions.
 
-    --dynamics is the path or name of a dynamics file, or "none"; by default a shipped robot has its own, others none.
-    Raises RobotDynamicsError for unknown names, and for files that cannot be read, downloaded or expanded by xacro.
+    By default a shipped robot has its own dynamics file, others none. Raises RobotDynamicsError for unknown names, and
+    for files that cannot be read, downloaded or expanded by xacro.
     """
-    name, dynamics, xacro_arguments = arguments.robot, arguments.dynamics, dict(arguments.xacro_arg)
-    path = Path(name)
+    name = arguments.robot
     if name in robot_names():
-        path = robot_urdf(name)
-        if dynamics is None and (own := robot_dynamics_file(name)) is not None:
-            dynamics = str(own)
-    elif not os.path.exists(name):  # unlike Path.exists, False for a name that is too long
-        path = _described_urdf(name)
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: give {_ROBOTS}") from None
-    if path.suffix == SUFFIX:
-        text = expand_xacro(path, xacro_arguments)
-    elif xacro_arguments:
-        raise RobotDynamicsError(f"{name}: it is not a {SUFFIX} file. Cure: remove --xacro-arg")
-    return RobotSource(str(path), text, dynamics_file(dynamics))
+        path, dynamics = robot_urdf(name), dynamics_file(arguments.dynamics, name)
+    else:
+        path = Path(name) if os.path.exists(name) else _described_urdf(name)  # Path.exists rejects long names
+        dynamics = dynamics_file(arguments.dynamics)
+    return RobotSource(str(path), read_urdf(path, dict(arguments.xacro_arg)), dynamics)
 
 
 def _described() -> dict[str, bool]:

@@ -16,7 +16,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag, wrapped
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.offline import summary
-from robot_dynamics_ros.cli.robot_source import add_named_robot, same_robot
+from robot_dynamics_ros.cli.robot_source import add_named_robot, command_text
 from robot_dynamics_ros.cli.tracking import (
     Tracking,
     error_units,
@@ -102,7 +102,7 @@ def run_simulate(arguments: argparse.Namespace) -> None:
         print("next: -o FOLDER keeps the recordings, --mass-scale 1.1 simulates an arm that is heavier than the model")
     else:
         recordings = [str(bag) for bag in bags.values()] or [str(output)]
-        print(f"next: {same_robot('view', arguments, *recordings)}")
+        print(f"next: {command_text('view', arguments, arguments.robot, *recordings)}")
         print(f"      robot_dynamics report {shlex.quote(recordings[0])} -o report.html")
 
 
@@ -143,7 +143,7 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
             if bag is None:
                 new = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bag"
             else:
-                make_folder(bag.parent)
+                bag.parent.mkdir(parents=True, exist_ok=True)
                 new = stack.enter_context(new_bag(bag))
             try:
                 result, seconds = experiment.run(law, new)
@@ -189,14 +189,6 @@ def print_comparison(runs: list[Tracking], units: list[str]) -> None:
             print(f"{run.law} tracks {' and '.join(ratios)} better than {first.law}")
 
 
-def make_folder(folder: Path) -> None:
-    """Create a folder and its parents; RobotDynamicsError if that is impossible."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: give another folder with --output") from None
-
-
 def _last_fault(result: Replay, law: str) -> str:
     """Return time and cause of the fault in which a run ended; empty if it ended with the law active."""
     changes = result.transitions
@@ -205,6 +197,5 @@ def _last_fault(result: Replay, law: str) -> str:
     begin = [change for change in changes if change.before is Mode.ACTIVE][-1]
     text = f"at {begin.time:.3f} s: {begin.fault.message}"
     if not LAWS[law].compensates_gravity:
-        cure = f"use a law that compensates gravity, such as pd_gravity; with {law} the arm can fall"
-        text = f"{text.partition(' Cure:')[0]} Cure: {cure}"
+        text += f". With {law} the arm can fall: use a law that compensates gravity, such as pd_gravity"
     return text

@@ -10,7 +10,7 @@ import ctypes
 import gc
 import os
 import re
-import sys
+import resource
 from pathlib import Path
 
 _CAP_IPC_LOCK = 14  # capabilities(7)
@@ -60,8 +60,6 @@ def set_priority(priority: int) -> str | None:
     """
     if priority == 0:
         return None  # keeps a priority given by chrt
-    if sys.platform != "linux":
-        return f"realtime_priority: {sys.platform} has no SCHED_FIFO, continuing without real-time priority"
     try:
         for thread in os.listdir("/proc/self/task"):
             try:
@@ -88,8 +86,6 @@ def lock_memory() -> str | None:
     str or None
         A warning if the operating system refuses, else None.
     """
-    if sys.platform != "linux":
-        return f"lock_memory: not supported on {sys.platform}, continuing without locked memory"
     cure = (
         f"Cure: add the line `{_user()} - memlock unlimited` to /etc/security/limits.d/realtime.conf and log in "
         "again, or give the process CAP_IPC_LOCK (in a container: --ulimit memlock=-1)"
@@ -107,8 +103,6 @@ def lock_memory() -> str | None:
 
 def _memory_limit() -> int | None:
     """Raise the soft limit of lockable memory to the hard limit; return it in bytes, None if unlimited."""
-    import resource  # Unix only
-
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))

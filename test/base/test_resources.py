@@ -19,7 +19,7 @@ def test_files_of_the_source_tree_are_found() -> None:
     assert set(resources.robot_names()) >= {"panda", "ur5e", "puma560", "scara", "planar_2r"}
     for name in resources.robot_names():
         assert resources.robot_urdf(name) == ROOT / "urdf" / f"{name}.urdf"
-    assert resources.robot_dynamics_file("panda") == ROOT / "config" / "panda.dynamics.yaml"
+    assert resources.dynamics_file("", "panda") == str(ROOT / "config" / "panda.dynamics.yaml")
     for kind in ("urdf", "config", "launch", "recordings"):
         for path in (ROOT / kind).glob("*.*"):
             assert resources.find_resource(kind, path.name) == path
@@ -33,9 +33,8 @@ def test_missing_name_is_refused(name: str) -> None:
 
 
 def test_an_unknown_robot_or_kind_is_refused() -> None:
-    for find in (resources.robot_urdf, resources.robot_dynamics_file):
-        with pytest.raises(RobotDynamicsError, match="'pandaa'"):
-            find("pandaa")
+    with pytest.raises(RobotDynamicsError, match="'pandaa'"):
+        resources.robot_urdf("pandaa")
     with pytest.raises(RobotDynamicsError, match="'meshes'"):
         resources.find_resource("meshes", "panda.stl")
 
@@ -58,14 +57,14 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
 
 def test_robots_by_name() -> None:
     for name in resources.robot_names():
-        model, file = RobotModel.shipped(name), resources.robot_dynamics_file(name)
+        model, file = RobotModel.shipped(name), resources.dynamics_file(None, name)
         loaded = RobotModel.from_urdf_file(resources.robot_urdf(name), dynamics=file)
         assert (model.inertial_parameters == loaded.inertial_parameters).all()
         assert (model.friction_parameters == loaded.friction_parameters).all()
     panda, coulomb = RobotModel.shipped("panda"), RobotModel.shipped("panda", dynamics="panda_coulomb")
     assert (panda.friction_parameters != coulomb.friction_parameters).any()
-    assert resources.named_dynamics_file("panda_coulomb") == ROOT / "config" / "panda_coulomb.dynamics.yaml"
-    assert resources.named_dynamics_file("none") is None
+    assert resources.dynamics_file("panda_coulomb", "panda") == str(ROOT / "config" / "panda_coulomb.dynamics.yaml")
+    assert resources.dynamics_file("none", "panda") is None and resources.dynamics_file("own", "panda") == "own"
     with_gripper = RobotModel.shipped("panda", dynamics="panda_hand")
     assert (with_gripper.friction_parameters == panda.friction_parameters).all()
     with pytest.raises(RobotDynamicsError, match="pandaa"):

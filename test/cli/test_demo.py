@@ -18,10 +18,10 @@ from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.cli.simulate import print_comparison
 from robot_dynamics_ros.cli.tracking import Tracking, plot_tracking, read_tracking, tracking_table
 from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.ros.nodes import trajectory_node
 from robot_dynamics_ros.runs.replay import COMMANDS
 from robot_dynamics_ros.runs.simulation import STATES
 from robot_dynamics_ros.simulation import parameters as simulation
@@ -81,7 +81,7 @@ def test_settings_are_parameters_that_the_nodes_take(robot: str, tmp_path: Path)
     np.testing.assert_allclose(points.times, experiment.points.times, rtol=0, atol=1e-9)
     written = yaml.safe_dump(live.node_parameters(experiment, "pd", tmp_path / "trajectory.yaml"))
     assert "&id" not in written, "rcl reads no aliases"
-    known = {p.name: p for table in (controller, simulation, trajectory_node) for p in table.ALL}
+    known = {p.name: p for table in (controller, simulation, trajectory) for p in table.ALL}
     read = yaml.safe_load(written)
     flat = {name: value for name, value in read.items() if not isinstance(value, dict)}
     flat |= {f"trajectory.{name}": value for name, value in read["trajectory"].items()}

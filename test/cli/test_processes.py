@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from robot_dynamics_ros.cli.processes import NodeProcess, private_domain, private_graph
+from robot_dynamics_ros.cli.processes import NodeProcess, node_command, private_domain, private_graph
 
 _ASK = """
 from robot_dynamics_ros.cli.processes import private_domain
@@ -34,7 +34,7 @@ def test_an_early_signal_is_sent_again(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with private_graph() as environment:
-            node = NodeProcess("trajectory_node", tmp_path / "log", environment, [])
+            node = NodeProcess("trajectory_node", tmp_path / "log", node_command("trajectory_node", {}), environment)
             node.stop()
             node.join(time.monotonic() + 60.0)
     finally:

@@ -25,7 +25,7 @@ from robot_dynamics_ros.base.resources import *
 share = share_directory()
 files = [str(find_resource(kind, path.name).relative_to(share))
          for kind in ("urdf", "config", "launch", "rviz", "recordings") for path in (share / kind).glob("*.*")]
-model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=robot_dynamics_file("panda"))
+model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=dynamics_file(None, "panda"))
 print(json.dumps([robot_dynamics_ros.__file__, str(share), sorted(files), model.n]))
 """
 

@@ -9,7 +9,7 @@ from rclpy.qos import QoSPresetProfiles
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from support.robot import NODE
 from support.ros import Driver, Graph
 
@@ -22,14 +22,14 @@ BARE = {"robot_compensates_gravity": "false", "ramp_time": "0.0", "effort_limit_
 
 def test_efforts_are_in_the_order_of_the_joints(tmp_path: Path) -> None:
     """The broadcaster has another joint order, and the joints of a gripper."""
-    model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=robot_dynamics_file("panda"))
+    model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=dynamics_file(None, "panda"))
     document = yaml.safe_load(FORWARD.read_text(encoding="utf-8"))
     joints = document["forward_effort_controller"]["ros__parameters"]["joints"]
     with Graph(tmp_path) as graph:
         commands = graph.collect(Float64MultiArray, COMMANDS, QoSPresetProfiles.SYSTEM_DEFAULT.value)
         parameters = {
             "robot_description": robot_urdf("panda").read_text(encoding="utf-8"),
-            "dynamics_file": str(robot_dynamics_file("panda")),
+            "dynamics_file": str(dynamics_file(None, "panda")),
             "state_timeout": float("inf"),
         }
         # For a node by its name, as the file has it: ROS would let that win over all nodes' otherwise.

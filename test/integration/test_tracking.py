@@ -24,7 +24,6 @@ TOPICS = {
     "/computed_torque_node/joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
     "/computed_torque_node/configuration": "std_msgs/msg/String",
     "/diagnostics": "diagnostic_msgs/msg/DiagnosticArray",
-    "/robot_description": "std_msgs/msg/String",
 }
 
 #: The simulated arm starts 5 s late, with an error in its log.

@@ -11,7 +11,7 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.storage import BOOL, text_message
@@ -93,7 +93,7 @@ def test_computed_torque_starts_plant_controller_and_trajectory(robot: str) -> N
     found = launched("computed_torque", robot=robot, namespace="lab/arm", law="pd", rate="250")
     robots = {
         "robot_description": robot_urdf(robot).read_text(encoding="utf-8"),
-        "dynamics_file": str(robot_dynamics_file(robot) or ""),
+        "dynamics_file": str(dynamics_file(None, robot) or ""),
     }
     assert found.programs == SIMULATED
     assert [node.given for node in found.nodes] == [

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import robot_dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
 from support.launch_files import ROOT, flat
 from support.node_interfaces import parameters
@@ -25,7 +25,7 @@ def test_settings_are_within_the_limits_of_the_robot(robot: str) -> None:
         # rclpy takes no list of integers and floats.
         assert all(isinstance(item, float) and np.isfinite(item) for item in value), name
     assert np.all(np.abs(settings["trajectory.amplitude"]) > 0.0), "a joint that stays where it is shows nothing"
-    for dynamics in {None, robot_dynamics_file(robot)}:
+    for dynamics in {None, dynamics_file(None, robot)}:
         model = RobotModel.from_urdf_file(robot_urdf(robot), dynamics=dynamics)
         for name, value in settings.items():
             assert len(value) == model.n or (name.startswith("gains.") and len(value) == 1), name

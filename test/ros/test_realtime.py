@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 import weakref
 from collections.abc import Iterator
 
@@ -10,8 +9,6 @@ import pytest
 
 from robot_dynamics_ros.ros import realtime as real_time
 from support.python_process import run_python
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux only")
 
 
 @pytest.fixture
@@ -95,7 +92,6 @@ def _run(code: str) -> list[str]:
     return run.stdout.strip().split("|")
 
 
-@linux
 def test_without_privileges_both_are_refused_and_none_is_needed_for_none() -> None:
     """Memory is not locked below a limit, even if only the soft limit is lower: the next allocation would be fatal."""
     nothing, policies, priority, memory, amount = _run("""
@@ -107,7 +103,6 @@ print(real_time.set_priority(0), policies(), real_time.set_priority(42), real_ti
     assert "lock_memory" in memory and amount == "0"
 
 
-@linux
 def test_a_priority_is_given_to_every_thread() -> None:
     """Zero leaves the priority unchanged, also that of a process started with one."""
     warning, given, later, *after = _run("""
@@ -123,7 +118,6 @@ print(warning, given, later, real_time.set_priority(0), policies(), sep="|")
     assert (given, later, after) == (str({os.SCHED_FIFO}), str([os.SCHED_FIFO]), ["None", given])
 
 
-@linux
 def test_memory_allocated_later_is_locked_too() -> None:
     warning, before, growth = _run("""
 warning = real_time.lock_memory()
@@ -134,8 +128,3 @@ print(warning, before, int(locked()) - before, sep="|")
     if warning != "None":
         pytest.skip(f"this system locks no memory: {warning}")
     assert int(before) > 0 and int(growth) >= 2**14  # kB
-
-
-def test_other_platforms_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert "darwin" in str(real_time.set_priority(10)) and "darwin" in str(real_time.lock_memory())

@@ -32,7 +32,11 @@ def _text(node: ast.expr) -> str:
 @cache
 def parameters(program: str) -> dict[str, Parameter[Any]]:
     """Return the parameters that a node declares, by name."""
-    tables = {"computed_torque_node": "control.parameters", "simulation_node": "simulation.parameters"}
+    tables = {
+        "computed_torque_node": "control.parameters",
+        "simulation_node": "simulation.parameters",
+        "trajectory_node": "control.trajectory.parameters",
+    }
     table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'ros.nodes.{program}')}")
     return {parameter.name: parameter for parameter in table.ALL}
 

@@ -25,6 +25,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from oracles import tsai_planar_2r
+from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
@@ -133,7 +134,12 @@ class Graph:
         file = self.folder / f"{name}.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters or {}}}), encoding="utf-8")
         arguments = [*(["--params-file", str(file)] if parameters else []), *ros_arguments]
-        process = NodeProcess(node, self.folder / f"{name}.log", self.environment | environment, arguments)
+        process = NodeProcess(
+            node,
+            self.folder / f"{name}.log",
+            processes.node_command(node, {}, *arguments),
+            self.environment | environment,
+        )
         self.processes.add(process)
         return process
 

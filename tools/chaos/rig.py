@@ -27,7 +27,7 @@ from benchmarks.robots import Floats
 from benchmarks.ros_processes import MeasuredProcess
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.resources import find_resource, robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_urdf
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
@@ -88,9 +88,9 @@ class Rig:
         robot = {
             **yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"],
             "robot_description": robot_urdf(ROBOT).read_text(encoding="utf-8"),
-            "dynamics_file": str(robot_dynamics_file(ROBOT)),
+            "dynamics_file": str(dynamics_file(None, ROBOT)),
         }
-        self.model = RobotModel.from_urdf_file(robot_urdf(ROBOT), dynamics=robot_dynamics_file(ROBOT))
+        self.model = RobotModel.from_urdf_file(robot_urdf(ROBOT), dynamics=dynamics_file(None, ROBOT))
         self.ready = np.array(robot["initial_positions"])
         self._reader = JointStateReader(self.model.joint_names)
         self._parameters = {

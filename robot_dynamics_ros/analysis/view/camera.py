@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 FIELD_OF_VIEW = np.radians(35.0)  # vertical
 GRID_CELL = 0.1  # m
-_FROM = np.array([0.78, -1.0, 0.42])
+_BACKWARD = np.array([0.78, -1.0, 0.42]) / np.linalg.norm([0.78, -1.0, 0.42])
+_RIGHT: Array = np.array([1.0, 0.78, 0.0]) / np.linalg.norm([1.0, 0.78])
 _MARGIN = 1.1
 
 
@@ -47,17 +48,14 @@ def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], 
 
 def viewpoint(points: Array) -> tuple[Array, Array]:
     """Return position and look-at point, (3,) each, of a camera whose image the points (m, 3) fill in one direction."""
-    backward = _FROM / np.linalg.norm(_FROM)
-    right = np.cross((0.0, 0.0, 1.0), backward)
-    right /= np.linalg.norm(right)
-    up = np.cross(backward, right)
-    across, high, near = (points @ axis for axis in (right, up, backward))
-    centre = 0.5 * (across.min() + across.max()) * right + 0.5 * (high.min() + high.max()) * up
+    up = np.cross(_BACKWARD, _RIGHT)
+    across, high, near = (points @ axis for axis in (_RIGHT, up, _BACKWARD))
+    centre = 0.5 * (across.min() + across.max()) * _RIGHT + 0.5 * (high.min() + high.max()) * up
     half = np.tan(0.5 * FIELD_OF_VIEW)
-    needed = [np.abs(values - centre @ axis) / half + near for values, axis in ((across, right), (high, up))]
+    needed = [np.abs(values - centre @ axis) / half + near for values, axis in ((across, _RIGHT), (high, up))]
     depth = float(near.mean())
     distance = depth + _MARGIN * (float(np.max(needed)) - depth)
-    return centre + distance * backward, centre + depth * backward
+    return centre + distance * _BACKWARD, centre + depth * _BACKWARD
 
 
 def side_by_side(points: Array, count: int) -> Array:
@@ -65,9 +63,8 @@ def side_by_side(points: Array, count: int) -> Array:
 
     The points (m, 3) are those that one robot needs, such as ``corners``. The first offset is zero.
     """
-    right = np.cross((0.0, 0.0, 1.0), _FROM)
-    right /= np.linalg.norm(right)
-    return np.arange(count)[:, None] * _MARGIN * np.ptp(points @ right) * right
+    width: float = np.ptp(points @ _RIGHT)
+    return np.arange(count)[:, None] * _MARGIN * width * _RIGHT
 
 
 def add_ground(server: ViserServer, size: float, centre: Array) -> None:

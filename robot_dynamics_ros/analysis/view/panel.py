@@ -11,19 +11,10 @@ from html import escape
 
 import numpy as np
 
+from robot_dynamics_ros.analysis.view import scene
 from robot_dynamics_ros.analysis.view.camera import GRID_CELL
 from robot_dynamics_ros.analysis.view.geometry import BOX_COLOUR, GREY, Colour, colour_of_share
 from robot_dynamics_ros.analysis.view.motion import SceneState
-from robot_dynamics_ros.analysis.view.scene import (
-    CENTRE,
-    FORCE,
-    GHOST,
-    STROKE,
-    fixed,
-    force_scale,
-    short_names,
-    torque_texts,
-)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
@@ -43,13 +34,13 @@ def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence
     ``shares`` (n,) are the shares and ``limited`` (n,) their kind.
     """
     error = None if state.desired is None else 1e3 * (state.desired - state.q)
-    texts = torque_texts(model, state.torque)
+    texts = scene.torque_texts(model, state.torque)
     rows = []
-    for j, name in enumerate(short_names(model.joint_names)):
+    for j, name in enumerate(scene.short_names(model.joint_names)):
         metres = model.joint_names[j] in model.prismatic_joints
-        cells = [f"{fixed(state.q[j], 3)} {'m' if metres else 'rad'}"]
+        cells = [f"{scene.fixed(state.q[j], 3)} {'m' if metres else 'rad'}"]
         if error is not None:
-            cells.append(f"{fixed(error[j], 2)} {'mm' if metres else 'mrad'}")
+            cells.append(f"{scene.fixed(error[j], 2)} {'mm' if metres else 'mrad'}")
         cells += [texts[j], _bar(float(shares[j]), limited[j])]
         columns = "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells)
         rows.append(f"<tr><td style='{_NAME}'>{_breakable(name)}</td>{columns}</tr>")
@@ -95,13 +86,13 @@ def legend(
     whole = (
         "effort limit" if all(limited) else "largest torque" if not any(limited) else "effort limit (*: largest torque)"
     )
-    sizes = [f"{STROKE * reach:.2g} m of a straight arrow"] if any(prismatic) else []
+    sizes = [f"{scene.STROKE * reach:.2g} m of a straight arrow"] if any(prismatic) else []
     sizes += [] if all(prismatic) else ["300° of the ring"]
-    scale = force_scale(model, reach)
+    scale = scene.force_scale(model, reach)
     force = f"; a length of {GRID_CELL:g} m is {GRID_CELL / scale:.2g} N" if scale else ""
     entries = {
         "arm": (_box(GREY), f"<b>robot</b>, at the {escape(position)}"),
-        "ghost": (_box(GHOST, 0.35), "<b>desired position</b>; inside the robot where the error is small"),
+        "ghost": (_box(scene.GHOST, 0.35), "<b>desired position</b>; inside the robot where the error is small"),
         "torques": (
             _TORQUE,
             f"<b>joint torque</b> ({escape(torque)}): {' or '.join(sizes)} for the {whole}. {_ramp()}",
@@ -152,7 +143,8 @@ _TORQUE = _symbol(
     f"<path d='M12 0 L20 5 L12 9 Z' fill='{_css(colour_of_share(0.5))}'/>"
 )
 _ARROW = _symbol(
-    f"<path d='M1 7 H12' stroke='{_css(FORCE)}' stroke-width='3'/><path d='M11 2 L20 7 L11 12 Z' fill='{_css(FORCE)}'/>"
+    f"<path d='M1 7 H12' stroke='{_css(scene.FORCE)}' stroke-width='3'/>"
+    f"<path d='M11 2 L20 7 L11 12 Z' fill='{_css(scene.FORCE)}'/>"
 )
-_BALL = _symbol(f"<circle cx='10' cy='7' r='5' fill='{_css(CENTRE)}'/>")
+_BALL = _symbol(f"<circle cx='10' cy='7' r='5' fill='{_css(scene.CENTRE)}'/>")
 _GRID = _symbol("<path d='M1 4 H19 M1 10 H19 M6 1 V13 M14 1 V13' stroke='#9aa0a8'/>")

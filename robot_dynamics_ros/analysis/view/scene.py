@@ -15,18 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from robot_dynamics_ros.analysis.view.geometry import (
-    FACES,
-    Colour,
-    Shape,
-    body_frames,
-    colour_of_share,
-    inertia_boxes,
-    ring,
-    shrunk,
-    straight_arrow,
-    turning_arrow,
-)
+from robot_dynamics_ros.analysis.view import geometry
 from robot_dynamics_ros.analysis.view.motion import SceneState
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -41,11 +30,11 @@ _HALF_TURN, _HALF_STROKE = np.pi, 0.25  # half range of joints without limits: r
 _STANDARD_GRAVITY = 9.80665
 _WEIGHT_IN_REACHES = 0.22  # length, relative to the reach, of a force equal to the weight of all moving bodies
 
-GHOST: Colour = (30, 136, 229)
-FORCE: Colour = (120, 94, 190)
-CENTRE: Colour = (31, 41, 51)
-_RING_COLOUR: Colour = (120, 126, 135)
-_STALE: Colour = (150, 150, 150)
+GHOST: geometry.Colour = (30, 136, 229)
+FORCE: geometry.Colour = (120, 94, 190)
+CENTRE: geometry.Colour = (31, 41, 51)
+_RING_COLOUR: geometry.Colour = (120, 126, 135)
+_STALE: geometry.Colour = (150, 150, 150)
 _SHRUNK = 0.002  # inward offset of the desired arm, relative to the reach
 _ARC_RADIUS, _SHAFT_RADIUS = 0.11, 0.008  # torque arrows, relative to the reach
 STROKE = 3.0 * _ARC_RADIUS
@@ -189,7 +178,7 @@ class Scene:
         self,
         server: ViserServer,
         model: RobotModel,
-        shapes: Sequence[Shape],
+        shapes: Sequence[geometry.Shape],
         reach: float,
         root: str = "/robot",
         offset: ArrayLike = (0.0, 0.0, 0.0),
@@ -208,9 +197,9 @@ class Scene:
         self._surfaces = [(self._mesh("arm", k, shape), shape.colour) for k, shape in enumerate(shapes)]
         for k, shape in enumerate(shapes):
             if model.link_frames[shape.link].body != BASE:
-                self._mesh("ghost/desired", k, shrunk(shape, _SHRUNK * reach), ghost=True)
+                self._mesh("ghost/desired", k, geometry.shrunk(shape, _SHRUNK * reach), ghost=True)
         self._inertias = self._frames("inertias")
-        for k, shape in enumerate(inertia_boxes(model)):
+        for k, shape in enumerate(geometry.inertia_boxes(model)):
             self._mesh("inertias", k, shape)
         self._add_torques()
         self._forces = scene.add_arrows(
@@ -227,7 +216,7 @@ class Scene:
         add = self._server.scene.add_frame
         return [add(f"{self._root}/{layer}/{i}", show_axes=False) for i in range(len(self._model.link_names))]
 
-    def _mesh(self, layer: str, k: int, shape: Shape, ghost: bool = False) -> MeshHandle:
+    def _mesh(self, layer: str, k: int, shape: geometry.Shape, ghost: bool = False) -> MeshHandle:
         return self._server.scene.add_mesh_simple(
             f"{self._root}/{layer}/{self._model.link_names.index(shape.link)}/shape{k}",
             shape.vertices.astype(np.float32),
@@ -244,15 +233,15 @@ class Scene:
         self._driven = [j for j, name in enumerate(model.joint_names) if name in model.moving_joints]
         bodies = [model.moving_joints.index(model.joint_names[j]) for j in self._driven]
         self._carriers = [model.link_names.index(model.moving_links[body]) for body in bodies]
-        self._in_link = body_frames(model)[bodies]
+        self._in_link = geometry.body_frames(model)[bodies]
         self._prismatic = [model.joint_names[j] in model.prismatic_joints for j in self._driven]
-        faces = FACES.astype(np.uint32)
-        nothing = turning_arrow(0.0, 1.0, 1.0).astype(np.float32)
+        faces = geometry.FACES.astype(np.uint32)
+        nothing = geometry.turning_arrow(0.0, 1.0, 1.0).astype(np.float32)
         self._arrows = [
             scene.add_mesh_simple(f"{root}/torques/{j}", nothing, faces, side="double", cast_shadow=False)
             for j in self._driven
         ]
-        circle = ring(_ARC_RADIUS * self._reach, 0.2 * _SHAFT_RADIUS * self._reach).astype(np.float32)
+        circle = geometry.ring(_ARC_RADIUS * self._reach, 0.2 * _SHAFT_RADIUS * self._reach).astype(np.float32)
         self._rings = [
             scene.add_mesh_simple(
                 f"{root}/torques/ring{j}", circle, faces, color=_RING_COLOUR, opacity=0.35, cast_shadow=False
@@ -294,11 +283,11 @@ class Scene:
         for arrow, label, j, prismatic, pose in joints:
             share = float(shares[j])
             if prismatic:
-                vertices = straight_arrow(share, STROKE * self._reach, thickness)
+                vertices = geometry.straight_arrow(share, STROKE * self._reach, thickness)
             else:
-                vertices = turning_arrow(share, radius, thickness)
+                vertices = geometry.turning_arrow(share, radius, thickness)
             arrow.vertices = vertices.astype(np.float32)
-            arrow.color = colour_of_share(share)
+            arrow.color = geometry.colour_of_share(share)
             label.position = pose[:3, 3] + 1.2 * radius * pose[:3, 0]
             label.text = f"{names[j]}  {texts[j]}"
 

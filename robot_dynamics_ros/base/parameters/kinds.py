@@ -61,16 +61,6 @@ class Bounds:
         noun += " or .inf" if self.infinite else ""
         return f"0, or {noun}" if self.or_zero else noun
 
-    @property
-    def is_range(self) -> bool:
-        """True if both ends are finite, so that a ROS parameter range can show them."""
-        return not (math.isinf(self.least) or math.isinf(self.most))
-
-    @property
-    def is_only_a_range(self) -> bool:
-        """True if a ROS parameter range expresses the bounds: finite, both ends allowed, no separate zero."""
-        return self.is_range and not (self.above or self.or_zero)
-
 
 ANY = Bounds()
 NOT_NEGATIVE = Bounds(0.0)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
-from robot_dynamics_ros.base.resources import named_dynamics_file, robot_dynamics_file, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from robot_dynamics_ros.dynamics.kernels import entries
 from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
@@ -61,8 +61,8 @@ class RobotModel(RobotProperties):
         name
             Name of the robot; the message for an unknown one lists all.
         dynamics
-            Path of a dynamics file, or the name of an installed one such as "panda_coulomb". None: the installed file
-            with the robot's name, if there is one.
+            Name of an installed dynamics file such as "panda_coulomb", "none", or a path, in this order. None: the
+            installed file with the robot's name, if there is one.
         gravity, joints, locked
             As for ``from_urdf``.
 
@@ -71,8 +71,7 @@ class RobotModel(RobotProperties):
         RobotDynamicsError
             For an unknown name. Otherwise as for ``from_urdf``.
         """
-        urdf, own = robot_urdf(name), robot_dynamics_file(name)
-        extra = own if dynamics is None else named_dynamics_file(str(dynamics)) or dynamics
+        urdf, extra = robot_urdf(name), dynamics_file(dynamics, name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RobotModelWarning)  # published values: see the headers
             return cls.from_urdf_file(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)

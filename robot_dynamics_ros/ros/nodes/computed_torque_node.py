@@ -29,7 +29,8 @@ from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from robot_dynamics_ros.ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
 from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
-from robot_dynamics_ros.ros.nodes.node_program import check_changes, run
+from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
+from robot_dynamics_ros.ros.nodes.node_program import run
 from robot_dynamics_ros.ros.nodes.robot import ManagedRobotNode, load_robot
 from robot_dynamics_ros.ros.realtime import (
     disable_garbage_collection,

@@ -14,17 +14,7 @@ from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import OK, WARN, Note, Now
 from robot_dynamics_ros.control.parameters import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.trajectory.goals import (
-    Deadline,
-    Ending,
-    GoalEvent,
-    GoalExecution,
-    Progress,
-    Tolerances,
-    aborted,
-    check_law,
-    refused,
-)
+from robot_dynamics_ros.control.trajectory import goals
 from robot_dynamics_ros.recordings.messages.joint_trajectory import check_size, read_trajectory
 from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.ros.nodes.conversions import stamp, to_array, trajectory_point
@@ -58,7 +48,7 @@ class ControlInterfaces:
     """
 
     def __init__(
-        self, node: NodeProgram, session: ControllerSession, outputs: ControllerOutputs, tolerances: Tolerances
+        self, node: NodeProgram, session: ControllerSession, outputs: ControllerOutputs, tolerances: goals.Tolerances
     ) -> None:
         """Create the interfaces of ``node`` to the controller of ``session``.
 
@@ -67,9 +57,9 @@ class ControlInterfaces:
         self._node, self._session, self._outputs = node, session, outputs
         self._names = session.arm.robot.joint_names
         self._monitor_rate, publish_rate = ACTION_MONITOR_RATE.read(node.values), STATE_PUBLISH_RATE.read(node.values)
-        self._deadline, self._cycles = Deadline(publish_rate), 0
-        self._goal: tuple[Any, GoalExecution] | None = None
-        self._ended: dict[bytes, GoalEvent] = {}
+        self._deadline, self._cycles = goals.Deadline(publish_rate), 0
+        self._goal: tuple[Any, goals.GoalExecution] | None = None
+        self._ended: dict[bytes, goals.GoalEvent] = {}
         self.tolerances = tolerances
         if not INSTALLED:
             return
@@ -104,7 +94,7 @@ class ControlInterfaces:
     def abort(self, why: str) -> None:
         """Abort the active goal, if any; ``why`` is the error string of its result, with the code INVALID_GOAL."""
         if self._goal is not None:
-            self._report(*self._goal, aborted(why))
+            self._report(*self._goal, goals.aborted(why))
 
     def destroy(self) -> None:
         """Destroy the action server and the publisher."""
@@ -146,17 +136,17 @@ class ControlInterfaces:
         assert controller is not None
         now = Now(time.monotonic(), self._node.nanoseconds)
         try:
-            check_law(controller)
+            goals.check_law(controller)
             tolerances = self._requested_tolerances(handle.request)
             start, points = read_trajectory(_serialized_trajectory(handle.request))
             followed = self._session.follow(points, start, now)
         except RobotDynamicsError as error:
-            return self._report(handle, None, refused(error))
+            return self._report(handle, None, goals.refused(error))
         self.abort("replaced by a new goal")
         self._outputs.follow(followed)
-        self._goal = handle, GoalExecution(controller, self._monitor_rate, followed.trajectory, tolerances)
+        self._goal = handle, goals.GoalExecution(controller, self._monitor_rate, followed.trajectory, tolerances)
 
-    def _requested_tolerances(self, goal: Any) -> Tolerances:
+    def _requested_tolerances(self, goal: Any) -> goals.Tolerances:
         path, end = (
             [(one.name, one.position, one.velocity, one.acceleration) for one in tolerances]
             for tolerances in (goal.path_tolerance, goal.goal_tolerance)
@@ -169,7 +159,7 @@ class ControlInterfaces:
             self._goal[1].cancel()
         return CancelResponse.ACCEPT
 
-    def _report(self, handle: Any, execution: GoalExecution | None, event: GoalEvent) -> None:
+    def _report(self, handle: Any, execution: goals.GoalExecution | None, event: goals.GoalEvent) -> None:
         """Publish feedback of a goal; if the goal has ended, have rclpy send its result."""
         if event.progress is not None:
             handle.publish_feedback(self._feedback(handle, event.progress))
@@ -178,7 +168,7 @@ class ControlInterfaces:
         if self._goal is not None and self._goal[0] is handle:
             self._goal = None
         line = f"goal {event.ending.value}: {event.message}"
-        self._node.log.note(Note(WARN if event.ending is Ending.ABORTED else OK, line))
+        self._node.log.note(Note(WARN if event.ending is goals.Ending.ABORTED else OK, line))
         self._ended[bytes(handle.goal_id.uuid)] = event
         handle.execute()
 
@@ -187,13 +177,13 @@ class ControlInterfaces:
         event = self._ended.pop(bytes(handle.goal_id.uuid))
         assert event.ending is not None
         {
-            Ending.SUCCEEDED: handle.succeed,
-            Ending.ABORTED: handle.abort,
-            Ending.CANCELED: handle.canceled,
+            goals.Ending.SUCCEEDED: handle.succeed,
+            goals.Ending.ABORTED: handle.abort,
+            goals.Ending.CANCELED: handle.canceled,
         }[event.ending]()
         return FollowJointTrajectory.Result(error_code=int(event.code), error_string=event.message)
 
-    def _feedback(self, handle: Any, progress: Progress) -> Any:
+    def _feedback(self, handle: Any, progress: goals.Progress) -> Any:
         feedback, desired = FollowJointTrajectory.Feedback(), progress.desired
         feedback.header.stamp = stamp(self._session.state_stamp)
         feedback.joint_names = list(self._names)

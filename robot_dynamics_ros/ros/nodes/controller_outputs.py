@@ -20,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.estimator import Estimator
-from robot_dynamics_ros.control.interface import OK, WARN, Followed, Output
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Output
 from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS, EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession
@@ -133,7 +133,7 @@ class ControllerOutputs:
                     return
                 yield b"" if result is None else write_trajectory(stamp, result)
         except RobotDynamicsError as error:
-            self._node.log.error(f"~/joint_trajectory_with_effort: {error}")
+            self._node.log.note(Note(ERROR, f"~/joint_trajectory_with_effort: {error}"))
 
     def configuration(self, text: str) -> None:
         """Publish the robot and the parameters, the JSON ``text``, on the latched ~/configuration, for recordings."""

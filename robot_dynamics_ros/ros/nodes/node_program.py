@@ -1,8 +1,4 @@
-"""Base class of the nodes (parameters, rate-limited log, orderly shutdown), and the process that runs a node.
-
-Parameters are typed dynamically, because rclpy rejects `5` for a double and does not infer a type for `[]`; the
-classes of ``parameters.kinds`` check each value when it is read.
-"""
+"""Base class of the nodes (parameters, rate-limited log, orderly shutdown), and the process that runs a node."""
 
 from __future__ import annotations
 
@@ -11,39 +7,24 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from itertools import pairwise
 from types import FrameType
 from typing import Any, NoReturn
 
 import rclpy
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock as RosClock
 from rclpy.clock import ClockType  # type: ignore[attr-defined]
 from rclpy.context import Context
-from rclpy.exceptions import InvalidParameterValueException
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter as RosParameter
 from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
 from robot_dynamics_ros.base.background import END_TIMEOUT, end_after, exit_process
 from robot_dynamics_ros.base.errors import RobotDynamicsError, printable
 from robot_dynamics_ros.base.parameters import EXECUTOR
-from robot_dynamics_ros.base.parameters.file import file_parameters, own_parameters, unknown
-from robot_dynamics_ros.base.parameters.kinds import (
-    Flag,
-    Names,
-    Number,
-    Numbers,
-    Parameter,
-    Text,
-    Values,
-    When,
-    WholeNumber,
-)
+from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
+from robot_dynamics_ros.ros.nodes.node_parameters import declare, warn_of_unknown
 
 _LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in this time
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -51,11 +32,6 @@ _SEND_TIMEOUT = 0.5  # s
 _COMMAND_TIMEOUT = 10.0  # s to publish a final command; long, as a busy machine shall publish it too
 _CHECK_PERIOD, _DELAY, _BACKLOG, _REPLACEMENT_TIME = 0.1, 0.2, 10, 10.0  # s, s, callbacks, s
 _DISCOVERY_TIME = 1.0  # s; a Fast DDS 3.2 participant may crash or hang if it ends while others discover it
-_WHEN: dict[When, str] = {
-    "start": "Read once, when the process starts",
-    "configure": "Takes effect when the node is configured",
-    "run": "May be changed while the node runs",
-}
 
 
 class NodeProgram(Node):
@@ -141,28 +117,16 @@ class BoundedLog:
     """Logger that writes at most ten lines of one kind per second, and counts those that it omits.
 
     Lines are of one kind if they are the same up to the first colon. They are written by ``logger``, rclpy's, whose own
-    throttling takes a quarter of a millisecond for each line, written or omitted. A positive ``throttle_duration_sec``
-    limits a kind to one line in this time (s).
+    throttling takes a quarter of a millisecond for each line, written or omitted. A note with a
+    positive ``period`` limits its kind to one line in this time (s).
     """
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
         self._kinds: dict[str, tuple[float, int, int]] = {}  # begin of a period (s), lines, omitted lines
 
-    def info(self, message: str) -> None:
-        """Log ``message`` with the level INFO."""
-        self.note(Note(OK, message))
-
-    def warning(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log ``message`` with the level WARN, at most once in a positive ``throttle_duration_sec`` (s)."""
-        self.note(Note(WARN, message, throttle_duration_sec))
-
-    def error(self, message: str, *, throttle_duration_sec: float = 0.0) -> None:
-        """Log ``message`` with the level ERROR, at most once in a positive ``throttle_duration_sec`` (s)."""
-        self.note(Note(ERROR, message, throttle_duration_sec))
-
     def note(self, note: Note) -> None:
-        """Log the text of a note with its level; its ``period`` (s) is used as ``throttle_duration_sec``."""
+        """Log the text of a note with its level."""
         period, most = (note.period, 1) if note.period > 0.0 else (_LOG_PERIOD, _MAX_LINES)
         now = time.monotonic()
         begin, lines, left_out = self._kinds.get(note.kind, (now, 0, 0))
@@ -179,92 +143,6 @@ class BoundedLog:
             self._logger.warning(text)
         else:
             self._logger.error(text)
-
-
-# Parameters
-
-
-def check_changes(
-    parameters: Iterable[Parameter[Any]], present: Values, changes: Sequence[RosParameter[Any]], too_late: str
-) -> Values:
-    """Check requested ``changes`` of a node's ``parameters``; return the lookup of all values after them.
-
-    ``present`` looks up the values before. ``too_late`` is the error text for parameters that are read on
-    configuration; empty if they can still be changed. Raises RobotDynamicsError for an invalid value, a deletion and a
-    change that is too late.
-    """
-    changed = {change.name: change.value for change in changes}
-    for name, value in changed.items():
-        if value is None:  # rclpy cannot set a deleted parameter again
-            raise RobotDynamicsError(f"parameter {name}: it cannot be deleted. Cure: set it to its default")
-    for parameter in parameters:
-        if parameter.name in changed:
-            parameter.check(changed[parameter.name])
-            if too_late and parameter.when == "configure":
-                raise RobotDynamicsError(f"parameter {parameter.name}: {too_late}")
-    return lambda name: changed[name] if name in changed else present(name)
-
-
-def declare(node: Node, *parameters: Parameter[Any]) -> None:
-    """Declare ``parameters`` of ``node``; an invalid value of a parameter file is kept, and refused by ``read``."""
-    for parameter in parameters:
-        descriptor = _descriptor(parameter)
-        try:
-            node.declare_parameter(parameter.name, parameter.default, descriptor)
-        except InvalidParameterValueException:
-            # rclpy rejects doubles out of range here; the node shall start and report the parameter instead.
-            descriptor.floating_point_range, descriptor.integer_range = [], []
-            node.declare_parameter(parameter.name, parameter.default, descriptor)
-        # rclpy interprets an empty list as a list of bytes, or as an unset parameter.
-        if isinstance(parameter, Numbers | Names) and node.get_parameter(parameter.name).value in (None, []):
-            kind = RosParameter.Type.DOUBLE_ARRAY if isinstance(parameter, Numbers) else RosParameter.Type.STRING_ARRAY
-            node.set_parameters([RosParameter(parameter.name, kind, [])])
-
-
-def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
-    """Log each unknown parameter of the command line ``arguments`` and of the parameter files that they name.
-
-    Of parameters that a file gives to several nodes only those that resemble a known one are logged, with that one.
-    """
-    names: set[str] = set()
-    own: set[str] = set()
-    for option, value in pairwise(arguments):
-        if option == "--params-file":
-            with suppress(RobotDynamicsError):  # no parameters for this node
-                names.update(file_parameters(value, node.get_fully_qualified_name()))
-                own |= own_parameters(value, node.get_fully_qualified_name())
-        elif option in ("-p", "--param"):
-            addressee, _, name = value.partition(":=")[0].rpartition(":")
-            if addressee in ("", node.get_name(), node.get_fully_qualified_name()):
-                own.add(name)
-    known = [name for name in node.get_parameters_by_prefix("") if not name.startswith("qos_overrides.")]
-    for message in unknown(names, known, own):
-        node.get_logger().warning(message)
-
-
-def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
-    """Return the content of `ros2 param describe`; constraints that a range does not express are given as text."""
-    descriptor = ParameterDescriptor(
-        name=parameter.name,
-        description=f"{parameter.description}. {_WHEN[parameter.when]}.",
-        read_only=parameter.when == "start",
-        dynamic_typing=True,
-    )
-    complete = isinstance(parameter, Flag | Names) or (isinstance(parameter, Text) and not parameter.choices)
-    if isinstance(parameter, WholeNumber):
-        descriptor.integer_range = [IntegerRange(from_value=parameter.least, to_value=parameter.most)]
-        complete = True
-    elif isinstance(parameter, Number) and parameter.within.is_range:
-        within = parameter.within
-        least = min(within.least, 0.0) if within.or_zero else within.least
-        descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=within.most)]
-        complete = within.is_only_a_range
-    if not complete:
-        descriptor.additional_constraints = parameter.allowed()
-    return descriptor
-
-
-# The process
 
 
 class Interrupted(BaseException):
@@ -392,7 +270,7 @@ def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
     except (RuntimeError, ValueError) as error:
         calls = traceback.extract_tb(error.__traceback__, limit=-3)  # formatting the whole traceback takes 10 ms
         place = ", ".join(f"{call.filename}:{call.lineno} in {call.name}" for call in calls)
-        node.log.error(f"a callback failed: {error}; {place}", throttle_duration_sec=1.0)
+        node.log.note(Note(ERROR, f"a callback failed: {error}; {place}", 1.0))
 
 
 class Spinner:
@@ -439,10 +317,9 @@ class Spinner:
                 self._begin_check()
         # One long callback is no backlog. A replacement before an action's result is sent would lose the result.
         elif passed > _DELAY and self._callbacks > _BACKLOG and not self._node.unsent:
-            self._node.log.warning(
-                "more messages are received than the node can process: using the single-threaded executor for "
-                f"{_REPLACEMENT_TIME:g} s. Cure: find the publisher (ros2 topic hz), or give the node more CPU time"
-            )
+            text = "more messages are received than the node can process: using the single-threaded executor for"
+            cure = "find the publisher (ros2 topic hz), or give the node more CPU time"
+            self._node.log.note(Note(WARN, f"{text} {_REPLACEMENT_TIME:g} s. Cure: {cure}"))
             self._executor.shutdown()
             self._use("single_threaded")
 

@@ -9,24 +9,13 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.action.client import ActionClient
 from rclpy.duration import Duration
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import qos_profile_sensor_data
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.trajectory.parameters import (
-    ALL,
-    FILE,
-    FROM_FILE,
-    JOINTS,
-    KIND,
-    LISTENERS,
-    START,
-    START_DELAY,
-    trajectory_from,
-    trajectory_of_file,
-)
+from robot_dynamics_ros.control.trajectory import parameters
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
@@ -58,10 +47,10 @@ class TrajectoryNode(NodeProgram):
 
     def __init__(self, **options: Any) -> None:
         """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
-        super().__init__("trajectory_node", ALL, **options)
-        self._listeners = set(LISTENERS.read(self.values))
+        super().__init__("trajectory_node", parameters.ALL, **options)
+        self._listeners = set(parameters.LISTENERS.read(self.values))
         self._file: JointTrajectory | None = None
-        self._delay = START_DELAY.read(self.values)
+        self._delay = parameters.START_DELAY.read(self.values)
         self._state: JointState | None = None
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", 1)
         self._controller = self._publisher.topic_name.rpartition("/")[0]
@@ -73,8 +62,7 @@ class TrajectoryNode(NodeProgram):
         self._reports = 0
         self._reported = 0.0  # s, steady time
         self._sent = False
-        best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self.create_subscription(JointState, "joint_states", self._receive_state, best_effort)
+        self.create_subscription(JointState, "joint_states", self._receive_state, qos_profile_sensor_data)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._receive_status, 100)
         self.create_steady_timer(0.1, self._send_when_ready)
 
@@ -135,8 +123,8 @@ class TrajectoryNode(NodeProgram):
     def _make(self) -> JointTrajectory | None:
         """Return the trajectory from the measured position; None if the position is not known yet."""
         try:
-            if KIND.read(self.values) == FROM_FILE:
-                self._file = self._file or trajectory_message(trajectory_of_file(self.values))
+            if parameters.KIND.read(self.values) == parameters.FROM_FILE:
+                self._file = self._file or trajectory_message(parameters.trajectory_of_file(self.values))
                 return self._file
             return None if self._state is None else self._trajectory(self._state)
         except RobotDynamicsError as error:
@@ -144,7 +132,7 @@ class TrajectoryNode(NodeProgram):
             return None
 
     def _trajectory(self, state: JointState) -> JointTrajectory | None:
-        names = list(JOINTS.read(self.values)) or list(state.name)
+        names = list(parameters.JOINTS.read(self.values)) or list(state.name)
         measured = dict(zip(state.name, state.position, strict=False))
         missing = [name for name in names if name not in measured]
         if len(missing) == len(names):
@@ -154,8 +142,8 @@ class TrajectoryNode(NodeProgram):
                 f"joint_states: no position of {', '.join(missing)}. Cure: publish all joints in one message, or set "
                 "the parameter joints"
             )
-        start = list(START.read(self.values)) or [measured[name] for name in names]
-        return trajectory_message(trajectory_from(self.values, names, start))
+        start = list(parameters.START.read(self.values)) or [measured[name] for name in names]
+        return trajectory_message(parameters.trajectory_from(self.values, names, start))
 
     def _send_when_ready(self) -> None:
         if self._before is not None and not self.done and time.monotonic() - self._reported > _REPORT_TIMEOUT:
@@ -164,8 +152,8 @@ class TrajectoryNode(NodeProgram):
             return
         message = self._make()
         if message is None or (self._delay > 0.0 and self._state is None):
-            from_file = message is None and self.values(KIND.name) == FROM_FILE
-            source = FILE.name if from_file else "joint_states"
+            from_file = message is None and self.values(parameters.KIND.name) == parameters.FROM_FILE
+            source = parameters.FILE.name if from_file else "joint_states"
             self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
         elif missing := self._missing_listeners():
             self.get_logger().info(
@@ -220,7 +208,7 @@ def _values(status: DiagnosticStatus) -> dict[str, str]:
     return {pair.key: pair.value for pair in status.values}
 
 
-main = partial(run, TrajectoryNode, ALL)
+main = partial(run, TrajectoryNode, parameters.ALL)
 
 if __name__ == "__main__":
     main()

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.analysis.view.motion import LiveArm
@@ -54,11 +54,10 @@ class ViewNode(NodeProgram):
         self._arm = LiveArm()
         address = HOST.read(self.values), PORT.read(self.values)
         self._viewer, self._update = live_view(model, path.read_bytes(), path.parent, self._arm, address)
-        best_effort = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
         states, commands = JOINT_STATES.read(self.values), COMMAND_STATES.read(self.values)
         self._states, self._commands = (JointStateReader(model.joint_names, topic) for topic in (states, commands))
-        self.create_subscription(JointState, states, self._receive_state, best_effort, raw=True)
-        self.create_subscription(JointState, commands, self._receive_command, best_effort, raw=True)
+        self.create_subscription(JointState, states, self._receive_state, qos_profile_sensor_data, raw=True)
+        self.create_subscription(JointState, commands, self._receive_command, qos_profile_sensor_data, raw=True)
         self.create_steady_timer(PERIOD, self._show)
         for note in self._viewer.notes:
             self.get_logger().warning(note)

@@ -28,9 +28,3 @@ def test_bounds(within: Bounds, good: list[float], bad: list[float], phrase: str
     assert [value for value in good if value not in within] == []
     assert [value for value in bad if value in within] == []
     assert within.phrase("a number") == phrase
-
-
-def test_bounds_that_a_range_expresses() -> None:
-    ranges = [phrase for within, _, _, phrase in CASES if within.is_range]
-    assert ranges == [phrase for *_, phrase in CASES[5:]]
-    assert [phrase for within, _, _, phrase in CASES if within.is_only_a_range] == [CASES[5][3], CASES[7][3]]

@@ -17,6 +17,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
 from robot_dynamics_ros.base.parameters import ROBOT
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.control.parameters import ALL, AUTOSTART
 from robot_dynamics_ros.ros.nodes import node_program
 from robot_dynamics_ros.ros.nodes.node_program import BoundedLog, NodeProgram, Spinner, spin_once
@@ -176,20 +177,20 @@ def test_a_flood_of_lines_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) ->
     """Ten lines per second of each kind, the text before the first colon."""
     recorder = Recorder(monkeypatch)
     for k in range(1000):
-        recorder.log.error(f"refused: {k}")
-    recorder.log.error("another kind")
+        recorder.log.note(Note(ERROR, f"refused: {k}"))
+    recorder.log.note(Note(ERROR, "another kind"))
     assert recorder.lines == [*(f"refused: {k}" for k in range(10)), "another kind"]
     for now in (1.0, 1.5):
         recorder.now = now
         for k in range(6):
-            recorder.log.warning(f"late: {k}")
+            recorder.log.note(Note(WARN, f"late: {k}"))
     assert len(recorder.lines) == 11 + 10
     recorder.now = 2.0
     recorder.lines.clear()
     for _ in range(2):
         recorder.now += 1.0
         for _ in range(15):
-            recorder.log.info("again")
+            recorder.log.note(Note(OK, "again"))
     assert recorder.lines == ["again"] * 10 + ["again (5 similar messages omitted)"] + ["again"] * 9
 
 
@@ -197,7 +198,7 @@ def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> Non
     recorder = Recorder(monkeypatch)
     for k in range(50):
         recorder.now = 0.1 * k
-        recorder.log.warning(f"slow: {k}", throttle_duration_sec=2.0)
+        recorder.log.note(Note(WARN, f"slow: {k}", 2.0))
     more = "(19 similar messages omitted)"
     assert recorder.lines == ["slow: 0", f"slow: 20 {more}", f"slow: 40 {more}"]
 

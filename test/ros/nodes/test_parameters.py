@@ -23,8 +23,9 @@ from robot_dynamics_ros.base.parameters import kinds
 from robot_dynamics_ros.base.parameters.file import unknown
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.ros.nodes import recorder_node, trajectory_node
-from robot_dynamics_ros.ros.nodes.node_program import check_changes, declare
+from robot_dynamics_ros.control.trajectory import parameters as trajectory
+from robot_dynamics_ros.ros.nodes import recorder_node
+from robot_dynamics_ros.ros.nodes.node_parameters import check_changes, declare
 from robot_dynamics_ros.simulation import parameters as simulation
 
 NAN, INF = math.nan, math.inf
@@ -142,7 +143,7 @@ def test_a_bad_value_is_refused_and_the_old_one_stays(
         assert parameter.read(present_values(one)) == parameter.check(parameter.default)
 
 
-TABLES: list[Any] = [controller, simulation, trajectory_node, recorder_node]
+TABLES: list[Any] = [controller, simulation, trajectory, recorder_node]
 
 
 @pytest.mark.parametrize("module", TABLES)

@@ -1,4 +1,4 @@
-"""Launch arguments that several launch files share, their values, and the actions that use them.
+"""Launch arguments that several launch files share, their values, the robots that they select, and actions.
 
 Values of arguments are those of the launch ``context``; ``name`` is the name of an argument. Lists of actions are what
 an OpaqueFunction returns. Node is the action of launch_ros.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +27,12 @@ from robot_dynamics_ros.base.background import SUCCESS
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import parameter_tables
 from robot_dynamics_ros.base.parameters.kinds import ANY, Bounds
-from robot_dynamics_ros.base.resources import find_resource, robot_names
+from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names, robot_urdf
+from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
+from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument
 from robot_dynamics_ros.recordings.bags.reader import companions
-from robot_dynamics_ros.ros.launching import LaunchedRobot, existing_file, find_robot
 
 PACKAGE = "robot_dynamics_ros"
 
@@ -124,13 +127,66 @@ def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
     return value
 
 
+@dataclass(frozen=True)
+class LaunchedRobot:
+    """Files of a robot. If its URDF comes from the topic robot_description, only ``dynamics_file`` is not empty.
+
+    Attributes
+    ----------
+    urdf
+        Text of the URDF.
+    root
+        Name of the root link.
+    dynamics_file
+        Path of the dynamics file; empty for none.
+    settings
+        One path, that of the parameter file of a shipped robot; empty for other robots.
+    """
+
+    urdf: str
+    root: str
+    dynamics_file: str
+    settings: tuple[str, ...]
+
+
 def chosen_robot(context: LaunchContext) -> LaunchedRobot:
-    """Return the robot that the launch arguments robot, urdf, dynamics_file and xacro_args select.
+    """Return the result of ``find_robot`` for the launch arguments robot, urdf, dynamics_file and xacro_args."""
+    return find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
+
+
+def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> LaunchedRobot:
+    """Return the robot of the values of the launch arguments robot, urdf, dynamics_file and xacro_args.
+
+    ``name`` is that of a shipped robot, or empty for the robot of the topic robot_description. ``urdf`` is the path of
+    a URDF or xacro file that is used instead, if not empty, ``xacro_args`` its arguments, "name:=value name:=value".
+    ``dynamics`` is as for ``robot_dynamics_ros.base.resources.dynamics_file``.
 
     Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, and a xacro file that cannot be
     expanded.
     """
-    return find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
+    file = dynamics_file(dynamics, "" if urdf else name)
+    path = "" if file is None else str(existing_file("dynamics_file", file))
+    if not (urdf or name):
+        return LaunchedRobot("", "", path, ())
+    source = existing_file("urdf", urdf) if urdf else robot_urdf(name)
+    words = (word.partition(":=") for word in shlex.split(xacro_args))
+    text = read_urdf(source, {key: value for key, _, value in words}).decode("utf-8")
+    robot = UrdfDocument(text, str(source)).robot
+    children = {child.get("link") for child in robot.findall("joint/child")}
+    roots = (str(link.get("name")) for link in robot.findall("link") if link.get("name") not in children)
+    settings = () if urdf else (str(find_resource("config", f"{name}.yaml")),)
+    return LaunchedRobot(text, next(roots, ""), path, settings)
+
+
+def existing_file(argument: str, value: str) -> Path:
+    """Return the absolute path of the file ``value``, the value of the launch argument named ``argument``.
+
+    Raises RobotDynamicsError, which names ``argument``, if the file does not exist.
+    """
+    path = Path(value).resolve()
+    if not path.is_file():
+        raise RobotDynamicsError(f"{argument}:={value}: the file {path} does not exist. Cure: correct the path")
+    return path
 
 
 def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
