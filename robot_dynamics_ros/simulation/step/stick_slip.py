@@ -34,55 +34,9 @@ import numpy as np
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.simulation.step import row
 
-# Modes in the order of increasing velocity and decreasing lambda. If lower (upper) is 0 there is no mode AT_LOWER
-# (AT_UPPER): the joint is STUCK, with lambda unbounded on that side.
-AT_LOWER = 0  # v = lower < 0, lambda >= dt tau-
-BACKWARD = 1  # lower <= v <= 0, lambda = dt tau-
-STUCK = 2  # v = 0, -dt tau+ <= lambda <= dt tau-
-FORWARD = 3  # 0 <= v <= upper, lambda = -dt tau+
-AT_UPPER = 4  # v = upper > 0, lambda <= -dt tau+
-
-# Columns of ``joints``, float64 (n, 11): the problem, the solution, scratch.
-UNCONSTRAINED = 0  # unconstrained velocity, which includes INITIAL_IMPULSE
-INITIAL_IMPULSE = 1
-BOUND_FORWARD = 2  # dt tau+ >= 0
-BOUND_BACKWARD = 3  # dt tau- >= 0
-LOWER = 4  # smallest velocity, <= 0
-UPPER = 5  # largest velocity, >= 0
-VELOCITY = 6
-IMPULSE = 7  # lambda
-NOISE = 8  # rounding error of lambda
-FRICTIONLESS = 9  # 1 for joints without friction and limit: both directions of slipping are then one mode
-AT_REST = 10  # 1 if the unconstrained motion keeps the row at rest; only for arms that are not separable
-ROW_SIZE = 11
-
-# Relative tolerance of the bounds of a multiplier. Velocities have none, so that rounding errors cannot make a joint
-# alternate between two modes.
-SLACK = 1e-12
 _MAX_DESCENT = 100  # solves per joint; about three are usual
-
-
-@kernel
-def slips(mode: int) -> bool:
-    """Return True if a joint slips in this mode: FORWARD or BACKWARD."""
-    return mode == FORWARD or mode == BACKWARD
-
-
-@kernel
-def slip_impulse(joints: Array, j: int, mode: int) -> float:
-    """Return the friction impulse lambda of joint j (Nm s or N s) in a slipping mode; 0 in other modes."""
-    if mode == FORWARD:
-        return float(-joints[j, BOUND_FORWARD])
-    return float(joints[j, BOUND_BACKWARD]) if mode == BACKWARD else 0.0
-
-
-@kernel
-def target_velocity(joints: Array, j: int, mode: int) -> float:
-    """Return the velocity of joint j (rad/s or m/s) in a mode: 0, or its LOWER or UPPER velocity if at a limit."""
-    if mode == AT_LOWER:
-        return float(joints[j, LOWER])
-    return float(joints[j, UPPER]) if mode == AT_UPPER else 0.0
 
 
 @kernel
@@ -94,36 +48,18 @@ def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
     instead of being AT_LOWER or AT_UPPER.
     """
     for j in range(modes.shape[0]):
-        state, lower, upper = modes[j], joints[j, LOWER], joints[j, UPPER]
-        friction_bound = joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
+        state, lower, upper = modes[j], joints[j, row.LOWER], joints[j, row.UPPER]
+        friction_bound = joints[j, row.BOUND_FORWARD] + joints[j, row.BOUND_BACKWARD]
         frictionless = friction_bound == 0.0 and lower < 0.0 and upper > 0.0
-        joints[j, FRICTIONLESS] = 1.0 if frictionless else 0.0
-        if (lower == 0.0 and state < STUCK) or (upper == 0.0 and state > STUCK):
-            modes[j] = STUCK
-        elif state == STUCK and frictionless:
-            modes[j] = FORWARD
-        elif state == AT_LOWER and lower == -math.inf:
-            modes[j] = BACKWARD
-        elif state == AT_UPPER and upper == math.inf:
-            modes[j] = FORWARD
-
-
-@kernel
-def label_modes(joints: Array, modes: IntArray) -> None:
-    """Set the reported mode in ``modes`` of joints at rest against a limit and of frictionless joints.
-
-    ``joints`` has the solution. A joint at rest whose limit carries an impulse is AT_LOWER or AT_UPPER; a frictionless
-    one is FORWARD or BACKWARD, by its velocity.
-    """
-    for j in range(modes.shape[0]):
-        impulse = joints[j, IMPULSE]
-        if modes[j] == STUCK:
-            if joints[j, LOWER] == 0.0 and impulse >= joints[j, BOUND_BACKWARD]:
-                modes[j] = AT_LOWER
-            elif joints[j, UPPER] == 0.0 and impulse <= -joints[j, BOUND_FORWARD]:
-                modes[j] = AT_UPPER
-        elif joints[j, FRICTIONLESS] > 0.0 and slips(modes[j]):
-            modes[j] = BACKWARD if joints[j, VELOCITY] < 0.0 else FORWARD
+        joints[j, row.FRICTIONLESS] = 1.0 if frictionless else 0.0
+        if (lower == 0.0 and state < row.STUCK) or (upper == 0.0 and state > row.STUCK):
+            modes[j] = row.STUCK
+        elif state == row.STUCK and frictionless:
+            modes[j] = row.FORWARD
+        elif state == row.AT_LOWER and lower == -math.inf:
+            modes[j] = row.BACKWARD
+        elif state == row.AT_UPPER and upper == math.inf:
+            modes[j] = row.FORWARD
 
 
 @kernel
@@ -135,66 +71,67 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
     """
     n = modes.shape[0]
     for j in range(n):
-        if slips(modes[j]):
-            joints[j, IMPULSE], joints[j, VELOCITY] = slip_impulse(joints, j, modes[j]), joints[j, UNCONSTRAINED]
+        if row.slips(modes[j]):
+            joints[j, row.IMPULSE] = row.slip_impulse(joints, j, modes[j])
+            joints[j, row.VELOCITY] = joints[j, row.UNCONSTRAINED]
         else:
-            joints[j, VELOCITY] = target_velocity(joints, j, modes[j])
+            joints[j, row.VELOCITY] = row.target_velocity(joints, j, modes[j])
     changed = False
     for i in range(n):
         change[i] = 0.0
-        if slips(modes[i]):
-            total = joints[i, IMPULSE] - joints[i, INITIAL_IMPULSE]
+        if row.slips(modes[i]):
+            total = joints[i, row.IMPULSE] - joints[i, row.INITIAL_IMPULSE]
             for k in range(n):
-                total -= matrix[i, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
+                total -= matrix[i, k] * (joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED])
             change[i] = total
             changed = changed or total != 0.0
     if changed:
         # Joints of known velocity have rows of the identity matrix.
         for i in range(n):
             for k in range(i):
-                factor[i, k] = matrix[i, k] if slips(modes[i]) and slips(modes[k]) else 0.0
-            factor[i, i] = matrix[i, i] if slips(modes[i]) else 1.0
+                factor[i, k] = matrix[i, k] if row.slips(modes[i]) and row.slips(modes[k]) else 0.0
+            factor[i, i] = matrix[i, i] if row.slips(modes[i]) else 1.0
         if factorise(factor) >= 0:
             change[:] = math.nan
         solve_factorised(factor, change)
         for i in range(n):
-            if slips(modes[i]):
-                joints[i, VELOCITY] += change[i]
+            if row.slips(modes[i]):
+                joints[i, row.VELOCITY] += change[i]
     for j in range(n):
-        if not slips(modes[j]):
-            total = joints[j, INITIAL_IMPULSE]
-            size = abs(total) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD]
+        if not row.slips(modes[j]):
+            total = joints[j, row.INITIAL_IMPULSE]
+            size = abs(total) + joints[j, row.BOUND_FORWARD] + joints[j, row.BOUND_BACKWARD]
             for k in range(n):
-                part = matrix[j, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
+                part = matrix[j, k] * (joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED])
                 total += part
                 size += abs(part)
-            joints[j, IMPULSE] = total
-            joints[j, NOISE] = SLACK * size
+            joints[j, row.IMPULSE] = total
+            joints[j, row.NOISE] = row.SLACK * size
 
 
 @kernel
 def _next_mode(joints: Array, j: int, state: int) -> int:
     """Return the neighbouring mode if joint j violates the conditions of its mode, else its mode."""
-    velocity, impulse = joints[j, VELOCITY], joints[j, IMPULSE]
-    if slips(state):
-        either = joints[j, FRICTIONLESS] > 0.0
-        if velocity > joints[j, UPPER] and (state == FORWARD or either):
-            return AT_UPPER
-        if velocity < joints[j, LOWER] and (state == BACKWARD or either):
-            return AT_LOWER
-        wrong_way = velocity < 0.0 if state == FORWARD else velocity > 0.0
+    velocity, impulse = joints[j, row.VELOCITY], joints[j, row.IMPULSE]
+    if row.slips(state):
+        either = joints[j, row.FRICTIONLESS] > 0.0
+        if velocity > joints[j, row.UPPER] and (state == row.FORWARD or either):
+            return row.AT_UPPER
+        if velocity < joints[j, row.LOWER] and (state == row.BACKWARD or either):
+            return row.AT_LOWER
+        wrong_way = velocity < 0.0 if state == row.FORWARD else velocity > 0.0
         if wrong_way and not either:
-            return STUCK
-    elif state == STUCK:
-        if joints[j, LOWER] < 0.0 and impulse > joints[j, BOUND_BACKWARD] + joints[j, NOISE]:
-            return BACKWARD
-        if joints[j, UPPER] > 0.0 and impulse < -joints[j, BOUND_FORWARD] - joints[j, NOISE]:
-            return FORWARD
-    elif state == AT_LOWER:
-        if impulse < joints[j, BOUND_BACKWARD] - joints[j, NOISE]:
-            return BACKWARD
-    elif impulse > -joints[j, BOUND_FORWARD] + joints[j, NOISE]:
-        return FORWARD
+            return row.STUCK
+    elif state == row.STUCK:
+        if joints[j, row.LOWER] < 0.0 and impulse > joints[j, row.BOUND_BACKWARD] + joints[j, row.NOISE]:
+            return row.BACKWARD
+        if joints[j, row.UPPER] > 0.0 and impulse < -joints[j, row.BOUND_FORWARD] - joints[j, row.NOISE]:
+            return row.FORWARD
+    elif state == row.AT_LOWER:
+        if impulse < joints[j, row.BOUND_BACKWARD] - joints[j, row.NOISE]:
+            return row.BACKWARD
+    elif impulse > -joints[j, row.BOUND_FORWARD] + joints[j, row.NOISE]:
+        return row.FORWARD
     return state
 
 
@@ -206,13 +143,13 @@ def modes_unchanged(joints: Array, modes: IntArray) -> bool:
     ``replace_invalid_modes`` first.
     """
     for j in range(modes.shape[0]):
-        state, impulse, velocity = modes[j], joints[j, INITIAL_IMPULSE], joints[j, UNCONSTRAINED]
-        if slips(state):
-            supposed = impulse == slip_impulse(joints, j, state)
+        state, impulse, velocity = modes[j], joints[j, row.INITIAL_IMPULSE], joints[j, row.UNCONSTRAINED]
+        if row.slips(state):
+            supposed = impulse == row.slip_impulse(joints, j, state)
         else:
-            supposed = velocity == target_velocity(joints, j, state)
-        joints[j, VELOCITY], joints[j, IMPULSE] = velocity, impulse
-        joints[j, NOISE] = SLACK * (abs(impulse) + joints[j, BOUND_FORWARD] + joints[j, BOUND_BACKWARD])
+            supposed = velocity == row.target_velocity(joints, j, state)
+        joints[j, row.VELOCITY], joints[j, row.IMPULSE] = velocity, impulse
+        joints[j, row.NOISE] = row.SLACK * (abs(impulse) + joints[j, row.BOUND_FORWARD] + joints[j, row.BOUND_BACKWARD])
         if not supposed or _next_mode(joints, j, state) != state:
             return False
     return True
@@ -233,11 +170,11 @@ def _advance_modes(joints: Array, modes: IntArray) -> bool:
 @kernel
 def _excess(joints: Array, j: int, state: int) -> float:
     """Return the amount by which the impulse of a joint that does not slip exceeds the bounds of its mode."""
-    above: float = joints[j, IMPULSE] - joints[j, BOUND_BACKWARD]
-    below: float = -joints[j, BOUND_FORWARD] - joints[j, IMPULSE]
-    if state == STUCK:
+    above: float = joints[j, row.IMPULSE] - joints[j, row.BOUND_BACKWARD]
+    below: float = -joints[j, row.BOUND_FORWARD] - joints[j, row.IMPULSE]
+    if state == row.STUCK:
         return max(above, below)
-    return -above if state == AT_LOWER else -below
+    return -above if state == row.AT_LOWER else -below
 
 
 @allocating_kernel
@@ -250,33 +187,33 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
     ``joints`` and ``modes``, whose values before the call do not matter.
     """
     n = modes.shape[0]
-    modes[:] = STUCK
+    modes[:] = row.STUCK
     replace_invalid_modes(joints, modes)
     v = np.zeros(n)
     solves = 0
     while solves < _MAX_DESCENT * (n + 1):
         _solve_modes(matrix, joints, modes, factor, change)
         solves += 1
-        fraction, first, mode = 1.0, -1, STUCK
+        fraction, first, mode = 1.0, -1, row.STUCK
         for j in range(n):
-            if slips(modes[j]):
-                either = joints[j, FRICTIONLESS] > 0.0
-                low = joints[j, LOWER] if modes[j] == BACKWARD or either else 0.0
-                high = joints[j, UPPER] if modes[j] == FORWARD or either else 0.0
-                target = joints[j, VELOCITY]
+            if row.slips(modes[j]):
+                either = joints[j, row.FRICTIONLESS] > 0.0
+                low = joints[j, row.LOWER] if modes[j] == row.BACKWARD or either else 0.0
+                high = joints[j, row.UPPER] if modes[j] == row.FORWARD or either else 0.0
+                target = joints[j, row.VELOCITY]
                 bound = min(max(target, low), high)
                 if bound != target and (bound - v[j]) / (target - v[j]) < fraction:
                     fraction, first = (bound - v[j]) / (target - v[j]), j
-                    mode = STUCK if bound == 0.0 else AT_LOWER if target < low else AT_UPPER
+                    mode = row.STUCK if bound == 0.0 else row.AT_LOWER if target < low else row.AT_UPPER
         if first >= 0:
             for j in range(n):
-                v[j] += fraction * (joints[j, VELOCITY] - v[j])
+                v[j] += fraction * (joints[j, row.VELOCITY] - v[j])
             modes[first] = mode
-            v[first] = target_velocity(joints, first, mode)
+            v[first] = row.target_velocity(joints, first, mode)
             continue
         best = 0.0
         for j in range(n):
-            v[j] = joints[j, VELOCITY]
+            v[j] = joints[j, row.VELOCITY]
             state = _next_mode(joints, j, modes[j])
             if state != modes[j]:
                 gain = _excess(joints, j, modes[j]) ** 2 / matrix[j, j]
@@ -297,27 +234,13 @@ def residual(matrix: Array, joints: Array) -> float:
     """
     worst = 0.0
     for j in range(joints.shape[0]):
-        pull = joints[j, INITIAL_IMPULSE]
+        pull = joints[j, row.INITIAL_IMPULSE]
         for k in range(joints.shape[0]):
-            pull += matrix[j, k] * (joints[k, VELOCITY] - joints[k, UNCONSTRAINED])
+            pull += matrix[j, k] * (joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED])
         own = 1.0 / matrix[j, j]
-        best = nearest(joints, j, own, joints[j, VELOCITY] - own * pull)
-        worst = max(worst, abs(best - joints[j, VELOCITY]))
+        best = row.nearest(joints, j, own, joints[j, row.VELOCITY] - own * pull)
+        worst = max(worst, abs(best - joints[j, row.VELOCITY]))
     return worst
-
-
-@kernel
-def nearest(joints: Array, j: int, own: float, velocity: float) -> float:
-    """Return the proximal map of ``velocity`` (rad/s or m/s) for the friction and limits of joint j, a velocity.
-
-    This is soft thresholding by ``own`` times its friction bound, then clipping to its velocity limits. ``own``, an
-    inverse inertia such as 1 / A_jj, converts an impulse to a velocity.
-    """
-    if velocity > own * joints[j, BOUND_FORWARD]:
-        return float(min(velocity - own * joints[j, BOUND_FORWARD], joints[j, UPPER]))
-    if velocity < -own * joints[j, BOUND_BACKWARD]:
-        return float(max(velocity + own * joints[j, BOUND_BACKWARD], joints[j, LOWER]))
-    return 0.0
 
 
 @kernel
@@ -329,7 +252,7 @@ def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: 
     """
     replace_invalid_modes(joints, modes)
     if modes_unchanged(joints, modes):
-        label_modes(joints, modes)
+        row.label_modes(joints, modes)
         return 0, 0.0
     solves = 0
     unchanged = False
@@ -339,5 +262,5 @@ def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: 
         solves += 1
     if not unchanged:
         solves += descend(matrix, joints, modes, factor, change)
-    label_modes(joints, modes)
+    row.label_modes(joints, modes)
     return solves, residual(matrix, joints)

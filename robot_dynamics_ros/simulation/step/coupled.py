@@ -18,61 +18,22 @@ see elimination. ``arm``, ``joints``, ``state`` and ``buffers`` are the tuples o
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.dynamics.kernels.forward_dynamics import equations_of_motion
-from robot_dynamics_ros.dynamics.kernels.friction import smooth_slope
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.arrays import (
-    CONSTRAINT_IMPULSE,
-    FORCE,
-    HIGHEST,
-    LOWEST,
-    POSITION,
-    UNCONSTRAINED_POSITION,
-    UNCONSTRAINED_VELOCITY,
-    VELOCITY,
-    Arm,
-    Buffers,
-    Coupled,
-    Joints,
-    State,
-)
-from robot_dynamics_ros.simulation.elimination import (
+from robot_dynamics_ros.simulation.step import row
+from robot_dynamics_ros.simulation.step.elimination import (
     DEPENDENCE_TOLERANCE,
     Equations,
     contains,
     eliminate,
-    hold_at_rest,
     minimise_in_null_space,
     multiplier,
-    project_position,
     satisfy,
 )
-from robot_dynamics_ros.simulation.integrators import plant_step
-from robot_dynamics_ros.simulation.separable import fixed_mode_motion, solve_friction
-from robot_dynamics_ros.simulation.step_stages import exact_position, row_product
-from robot_dynamics_ros.simulation.stick_slip import (
-    AT_LOWER,
-    AT_UPPER,
-    BACKWARD,
-    BOUND_BACKWARD,
-    BOUND_FORWARD,
-    FORWARD,
-    IMPULSE,
-    LOWER,
-    SLACK,
-    STUCK,
-    UPPER,
-    nearest,
-    slip_impulse,
-    slips,
-    target_velocity,
-)
-from robot_dynamics_ros.simulation.stick_slip import VELOCITY as ROW_VELOCITY
+from robot_dynamics_ros.simulation.step.stages import row_product
 
 _BLAND_AFTER = 10  # solves per row after which Bland's rule replaces the largest excess, to prevent cycling
 _MAX_SOLVES = 100  # solves per row
@@ -84,8 +45,8 @@ def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
     chosen = np.empty(modes.shape[0], np.bool_)
     targets = np.empty(modes.shape[0])
     for k in range(modes.shape[0]):
-        chosen[k] = not slips(modes[k])
-        targets[k] = target_velocity(rows, k, modes[k])
+        chosen[k] = not row.slips(modes[k])
+        targets[k] = row.target_velocity(rows, k, modes[k])
     return eliminate(directions, chosen, targets)
 
 
@@ -99,9 +60,9 @@ def _pull(
         for j in range(v.shape[0]):
             pull[i] += matrix[i, j] * (v[j] - free[j])
     for k in range(modes.shape[0]):
-        rows[k, IMPULSE] = slip_impulse(rows, k, modes[k])
+        rows[k, row.IMPULSE] = row.slip_impulse(rows, k, modes[k])
         for j in range(v.shape[0]):
-            pull[j] -= rows[k, IMPULSE] * directions[k, j]
+            pull[j] -= rows[k, row.IMPULSE] * directions[k, j]
     return pull
 
 
@@ -109,41 +70,41 @@ def _pull(
 def _write_impulses(equations: Equations, rows: Array, pull: Array) -> None:
     """Write the impulses of the rows in the equations, E_w^T lambda_w = pull; dependent rows keep 0."""
     for i in range(equations.rank):
-        rows[equations.members[i], IMPULSE] = multiplier(equations, pull, i)
+        rows[equations.members[i], row.IMPULSE] = multiplier(equations, pull, i)
 
 
 @kernel
 def _excess(rows: Array, k: int, state: int) -> float:
     """Return the amount by which the impulse of a row that does not slip exceeds its bounds; inside if not positive."""
-    impulse, forward, backward = rows[k, IMPULSE], rows[k, BOUND_FORWARD], rows[k, BOUND_BACKWARD]
-    slack = SLACK * (abs(impulse) + forward + backward)
-    if state == AT_LOWER:
+    impulse, forward, backward = rows[k, row.IMPULSE], rows[k, row.BOUND_FORWARD], rows[k, row.BOUND_BACKWARD]
+    slack = row.SLACK * (abs(impulse) + forward + backward)
+    if state == row.AT_LOWER:
         return float(backward - impulse - slack)
-    if state == AT_UPPER:
+    if state == row.AT_UPPER:
         return float(impulse + forward - slack)
     # A velocity bound of 0 means that the position limit carries the impulse on that side.
-    above = impulse - backward if rows[k, LOWER] < 0.0 else -math.inf
-    below = -forward - impulse if rows[k, UPPER] > 0.0 else -math.inf
+    above = impulse - backward if rows[k, row.LOWER] < 0.0 else -math.inf
+    below = -forward - impulse if rows[k, row.UPPER] > 0.0 else -math.inf
     return float(max(above, below) - slack)
 
 
 @kernel
 def _neighbour_mode(rows: Array, k: int, state: int) -> int:
     """Return the mode to which row k is released."""
-    if state == AT_LOWER:
-        return BACKWARD
-    if state == AT_UPPER:
-        return FORWARD
-    return BACKWARD if rows[k, IMPULSE] > rows[k, BOUND_BACKWARD] else FORWARD
+    if state == row.AT_LOWER:
+        return row.BACKWARD
+    if state == row.AT_UPPER:
+        return row.FORWARD
+    return row.BACKWARD if rows[k, row.IMPULSE] > rows[k, row.BOUND_BACKWARD] else row.FORWARD
 
 
 @kernel
 def _bounds(rows: Array, k: int, state: int) -> tuple[float, float]:
     """Return the range of velocities in a slipping mode; without friction it covers both directions."""
-    loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
+    loose = rows[k, row.BOUND_FORWARD] + rows[k, row.BOUND_BACKWARD] == 0.0
     return (
-        rows[k, LOWER] if state == BACKWARD or loose else 0.0,
-        rows[k, UPPER] if state == FORWARD or loose else 0.0,
+        rows[k, row.LOWER] if state == row.BACKWARD or loose else 0.0,
+        rows[k, row.UPPER] if state == row.FORWARD or loose else 0.0,
     )
 
 
@@ -151,16 +112,16 @@ def _bounds(rows: Array, k: int, state: int) -> tuple[float, float]:
 def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> bool:
     """True if velocity and impulses satisfy the conditions of the modes."""
     for k in range(modes.shape[0]):
-        if slips(modes[k]):
+        if row.slips(modes[k]):
             low, high = _bounds(rows, k, modes[k])
             if not low <= row_product(directions, k, v) <= high:
                 return False
         else:
-            size = 0.0
+            size, target = 0.0, row.target_velocity(rows, k, modes[k])
             for j in range(v.shape[0]):
                 size += abs(directions[k, j] * v[j])
             # A dependent row, which is not among the equations, may contradict them.
-            if abs(row_product(directions, k, v) - target_velocity(rows, k, modes[k])) > DEPENDENCE_TOLERANCE * size:
+            if abs(row_product(directions, k, v) - target) > DEPENDENCE_TOLERANCE * size:
                 return False
             if not _excess(rows, k, modes[k]) <= 0.0:
                 return False
@@ -171,12 +132,12 @@ def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> b
 def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
     """Write the modes of an arm at rest: independent rows are stuck, dependent ones in a slipping mode."""
     for k in range(modes.shape[0]):
-        loose = rows[k, BOUND_FORWARD] + rows[k, BOUND_BACKWARD] == 0.0
-        modes[k] = FORWARD if loose and rows[k, LOWER] < 0.0 < rows[k, UPPER] else STUCK
+        loose = rows[k, row.BOUND_FORWARD] + rows[k, row.BOUND_BACKWARD] == 0.0
+        modes[k] = row.FORWARD if loose and rows[k, row.LOWER] < 0.0 < rows[k, row.UPPER] else row.STUCK
     equations = _working_set(directions, rows, modes)
     for k in range(modes.shape[0]):
-        if modes[k] == STUCK and not contains(equations.members, equations.rank, k):
-            modes[k] = FORWARD if rows[k, UPPER] > 0.0 else BACKWARD
+        if modes[k] == row.STUCK and not contains(equations.members, equations.rank, k):
+            modes[k] = row.FORWARD if rows[k, row.UPPER] > 0.0 else row.BACKWARD
 
 
 @allocating_kernel
@@ -209,7 +170,7 @@ def solve_coupled(
     if not (good and _is_solution(directions, rows, modes, v)):
         solves += _descend(matrix, directions, rows, modes, free, prior_impulse, v)
     for k in range(count):
-        rows[k, ROW_VELOCITY] = row_product(directions, k, v)
+        rows[k, row.VELOCITY] = row_product(directions, k, v)
     return solves, _residual(matrix, directions, rows, free, prior_impulse, v)
 
 
@@ -228,23 +189,23 @@ def _descend(
         if minimise_in_null_space(equations, matrix, -pull, step) >= 0:
             v[:] = math.nan
             return solves
-        fraction, first, mode = 1.0, -1, STUCK
+        fraction, first, mode = 1.0, -1, row.STUCK
         for k in range(count):
             z, dz = row_product(directions, k, v), row_product(directions, k, step)
-            if slips(modes[k]) and abs(dz) > DEPENDENCE_TOLERANCE * np.abs(step).max():
+            if row.slips(modes[k]) and abs(dz) > DEPENDENCE_TOLERANCE * np.abs(step).max():
                 low, high = _bounds(rows, k, modes[k])
                 bound = low if dz < 0.0 else high
                 share = max((bound - z) / dz, 0.0)
                 if share < fraction:
                     fraction, first = share, k
-                    mode = STUCK if bound == 0.0 else AT_LOWER if dz < 0.0 else AT_UPPER
+                    mode = row.STUCK if bound == 0.0 else row.AT_LOWER if dz < 0.0 else row.AT_UPPER
         v += fraction * step
         if first < 0:
             satisfy(equations, v)
             _write_impulses(equations, rows, _pull(matrix, directions, rows, modes, free, prior_impulse, v))
             most = 0.0
             for k in range(count):
-                if not slips(modes[k]):
+                if not row.slips(modes[k]):
                     excess = _excess(rows, k, modes[k])
                     if excess > most and (first < 0 or solves < _BLAND_AFTER * (count + 1)):
                         most, first, mode = excess, k, _neighbour_mode(rows, k, modes[k])
@@ -263,106 +224,12 @@ def _residual(matrix: Array, directions: Array, rows: Array, free: Array, prior_
         for j in range(v.shape[0]):
             total += matrix[i, j] * (v[j] - free[j])
         for k in range(rows.shape[0]):
-            total -= directions[k, i] * rows[k, IMPULSE]
+            total -= directions[k, i] * rows[k, row.IMPULSE]
         worst = max(worst, abs(total) / matrix[i, i])
     for k in range(rows.shape[0]):
         own = 0.0
         for i in range(v.shape[0]):
             own += directions[k, i] * directions[k, i] / matrix[i, i]
-        z = rows[k, ROW_VELOCITY]
-        worst = max(worst, abs(nearest(rows, k, own, z - own * rows[k, IMPULSE]) - z))
+        z = rows[k, row.VELOCITY]
+        worst = max(worst, abs(row.nearest(rows, k, own, z - own * rows[k, row.IMPULSE]) - z))
     return worst
-
-
-@kernel
-def set_up_motion(arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array) -> None:
-    """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n).
-
-    The force is the row FORCE of ``buffers.vectors``: motor torque plus Coulomb torque of slipping rows, less smooth
-    friction. The bias torque is that of velocity, gravity and ``wrenches`` at ``q``, ``v`` (n,). M is the mass matrix,
-    B the slope of smooth friction and ``dt`` (s) the step. ``motion`` has shape (2 + n, n). ``wrenches`` (bodies, 6),
-    or (0, 6) for none, are external forces (N) and moments (Nm) at the origin and in the axes of each body's frame.
-    """
-    joints, n = arm.joints, v.shape[0]
-    matrix, load = motion[2:], motion[1]
-    equations_of_motion(arm.robot, q, v, wrenches, buffers.work, load, matrix)
-    for j in range(n):
-        load[j] = buffers.vectors[FORCE, j] - load[j]
-    if dt > 0.0:
-        for i in range(joints.rows.shape[0]):
-            k, factor = joints.rows[i], joints.factors[i]
-            rate = factor * row_product(joints.directions, k, v)
-            stiffness = dt * factor * factor * smooth_slope(joints.friction[i], rate)
-            for j in range(n):
-                for other in range(n):
-                    matrix[j, other] += stiffness * joints.directions[k, j] * joints.directions[k, other]
-
-
-def _fixed_mode_motion(
-    kind: Coupled, arm: Arm, dt: float, q: Array, v: Array, wrenches: Array, buffers: Buffers, motion: Array
-) -> int:
-    """Overload of ``separable.fixed_mode_motion``; the reaction of rows at rest is E^T lambda."""
-    set_up_motion(arm, dt, q, v, wrenches, buffers, motion)
-    return hold_at_rest(motion[2:], arm.joints.directions, buffers.rows, motion)
-
-
-@allocating_kernel
-def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
-    """Return the exact new positions (K,) of rows that stick, are at a limit or would pass one; NaN for the others.
-
-    Positions are E_k q, rad or m. A row that sticks has a target only if it was at rest before the step. ``state`` is
-    the state before the step; ``buffers`` have the new positions, modes and bounds.
-    """
-    directions, position = joints.directions, buffers.vectors[POSITION]
-    targets = np.empty(directions.shape[0])
-    for k in range(directions.shape[0]):
-        y = row_product(directions, k, state.position)
-        targets[k] = exact_position(joints, buffers, k, row_product(directions, k, state.velocity) == 0.0, y)
-        if math.isnan(targets[k]):
-            lowest, highest = min(y, joints.ranges[k, LOWEST]), max(y, joints.ranges[k, HIGHEST])
-            end = row_product(directions, k, position)
-            if end < lowest or end > highest:
-                targets[k] = min(max(end, lowest), highest)
-    return targets
-
-
-@allocating_kernel
-def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    """Overload of ``separable.solve_friction``; positions of stuck rows and limits are exact up to rounding."""
-    rows, directions, vectors, count = buffers.rows, joints.directions, buffers.vectors, buffers.modes.shape[0]
-    position, velocity = vectors[POSITION], vectors[VELOCITY]
-    for k in range(count):
-        buffers.modes[k] = state.modes[k]
-    solves, error = solve_coupled(
-        buffers.motion[2:],
-        directions,
-        rows,
-        buffers.modes,
-        vectors[UNCONSTRAINED_VELOCITY],
-        vectors[CONSTRAINT_IMPULSE],
-        velocity,
-    )
-    for j in range(position.shape[0]):
-        position[j] = vectors[UNCONSTRAINED_POSITION, j] + half * (velocity[j] - vectors[UNCONSTRAINED_VELOCITY, j])
-        vectors[CONSTRAINT_IMPULSE, j] = 0.0
-        for k in range(count):
-            vectors[CONSTRAINT_IMPULSE, j] += directions[k, j] * rows[k, IMPULSE]
-    project_position(directions, row_targets(joints, state, buffers), position)
-    return solves, error
-
-
-def _solve(kind: Coupled, joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
-    return _solve_friction(joints, half, state, buffers)
-
-
-fixed_mode_motion.register(Coupled, _fixed_mode_motion)
-solve_friction.register(Coupled, _solve)
-
-
-@kernel
-def coupled_step(*arrays: Any) -> int:
-    """Take steps of an arm with coupled joints, and return the status: OK or an error constant of arrays.
-
-    ``arrays`` are the arguments of ``integrators.plant_step`` after ``kind``, in their order.
-    """
-    return plant_step(Coupled(), *arrays)
