@@ -254,7 +254,7 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
         pull = p.directions.T @ rows[:, row.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
         p.free = v - np.linalg.solve(p.a, pull)
         free = p.free + np.linalg.solve(p.a, carried)
-        residual = coupled._residual(p.a, p.directions, rows, free, carried, v)
+        residual = coupled._residual(coupled.Problem(p.a, p.directions, rows, np.zeros(count, int), free, carried), v)
         assert residual == pytest.approx(p.residual(v, rows[:, row.IMPULSE]), rel=1e-10, abs=1e-12)
 
 
@@ -279,7 +279,7 @@ def test_indefinite_matrix_gives_nan(start: int) -> None:
     for diagonal in ([-1.0, 1.0], [1.0, -1.0]):
         p, v = replace(_sum_of_two(4.0), a=np.diag(diagonal)), np.empty(2)
         rows = p.table()
-        coupled.solve_coupled(p.a, p.directions, rows, np.array([start]), p.free, np.zeros(2), v)
+        coupled.solve_coupled(coupled.Problem(p.a, p.directions, rows, np.array([start]), p.free, np.zeros(2)), v)
         assert np.isnan(v).all()
 
 

@@ -62,7 +62,7 @@ class Problem:
         if self.e is not None:
             v, carried = np.empty(n), np.broadcast_to(held, n).copy()
             free = self.free + np.linalg.solve(self.a, carried)
-            solves, error = coupled.solve_coupled(self.a, self.e, joints, modes, free, carried, v)
+            solves, error = coupled.solve_coupled(coupled.Problem(self.a, self.e, joints, modes, free, carried), v)
             assert joints[:, row.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
             return v, joints[:, row.IMPULSE].copy(), error, solves
         if descend:

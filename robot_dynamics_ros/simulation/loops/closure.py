@@ -45,6 +45,8 @@ class Motions(NamedTuple):
     dependent: IntArray
 
 
+# Full pivoting finds the rank: the constraints of a planar loop normal to its plane vanish, and so do those that other
+# loops imply. Each pivot makes one coordinate depend on the others, which are the independent ones.
 @allocating_kernel
 def null_space(jacobian: Array, required: Array, most: int) -> Motions:
     """Return the solutions of G x = ``required`` (3 loops,).

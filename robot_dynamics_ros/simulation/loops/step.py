@@ -28,7 +28,7 @@ from robot_dynamics_ros.simulation.loops.closure import (
 )
 from robot_dynamics_ros.simulation.step import row, separable, vector
 from robot_dynamics_ros.simulation.step.arrays import LOOP_OPEN, OK, Arm, Buffers, Looped, Outcome, State
-from robot_dynamics_ros.simulation.step.coupled import solve_coupled
+from robot_dynamics_ros.simulation.step.coupled import Problem, solve_coupled
 from robot_dynamics_ros.simulation.step.coupled_step import row_targets, set_up_motion
 from robot_dynamics_ros.simulation.step.elimination import contains, multiplier
 from robot_dynamics_ros.simulation.step.stages import row_product, update_state
@@ -101,6 +101,8 @@ def _only_coordinate(direction: Array) -> int:
     return coordinate
 
 
+# Newton's method on the gaps of the loops. Each correction is the least in kinetic energy, the metric A, among those
+# that close the linearised loops and keep the positions of stuck rows and of rows at a limit.
 @allocating_kernel
 def close_positions(arm: Arm, state: State, loops: LoopState, buffers: Buffers) -> None:
     """Change the new position in ``buffers`` so that the loops are closed, by the least change in the metric A.
@@ -191,6 +193,8 @@ def _unconstrained_motion(
     return -1
 
 
+# Velocities that keep the loops closed are v = B u, with u the independent coordinates. Substitution gives the friction
+# problem of a coupled arm with coordinates u, matrix B^T A B and directions E B.
 @allocating_kernel
 def _solve_friction(arm: Arm, state: State, loops: LoopState, buffers: Buffers) -> tuple[int, float]:
     """Solve the friction problem in the null space of the loops; write velocity and impulse, add the loops' impulse.
@@ -216,9 +220,9 @@ def _solve_friction(arm: Arm, state: State, loops: LoopState, buffers: Buffers) 
         rows[k, row.IMPULSE] = rows[k, row.VELOCITY] = rows[k, row.FRICTIONLESS] = 0.0
     u, solves, error = np.zeros(count), 0, 0.0
     if count > 0:
-        held = reduced_vector(prior_impulse, motions.basis)
+        prior = reduced_vector(prior_impulse, motions.basis)
         reduced = reduced_rows(directions, motions.basis)
-        solves, error = solve_coupled(small, reduced, rows, buffers.modes, start, held, u)
+        solves, error = solve_coupled(Problem(small, reduced, rows, buffers.modes, start, prior), u)
     row.label_modes(rows, buffers.modes)
     expand_motion(motions, u, velocity)
     for i in range(n):

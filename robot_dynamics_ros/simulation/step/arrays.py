@@ -224,7 +224,7 @@ class Buffers(NamedTuple):
 
 def make_buffers(arm: Arm) -> Buffers:
     """Return new, uninitialised buffers for steps of an arm."""
-    n, count = layout.coordinate_count(arm.structure), len(arm.joints.ranges)
+    n, count = arm.joints.directions.shape[1], len(arm.joints.ranges)
     return Buffers(
         np.empty((len(arm.robot.tree), layout.WORK_SIZE)),
         np.empty((count, row.SIZE)),

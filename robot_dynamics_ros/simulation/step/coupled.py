@@ -18,6 +18,7 @@ see elimination. ``arm``, ``joints``, ``state`` and ``buffers`` are the tuples o
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,34 @@ _BLAND_AFTER = 10  # solves per row after which Bland's rule replaces the larges
 _MAX_SOLVES = 100  # solves per row
 
 
+class Problem(NamedTuple):
+    """Friction problem of an arm with n coordinates and K constraint rows, solved in place.
+
+    Attributes
+    ----------
+    matrix
+        A (n, n), positive definite, with both triangles.
+    directions
+        E (K, n).
+    rows
+        (K, SIZE), with the columns of module ``row``: BOUND_FORWARD, BOUND_BACKWARD, LOWER and UPPER are given; IMPULSE
+        and VELOCITY are results.
+    modes
+        (K,): friction modes, those of the last step and then of the solution.
+    free
+        (n,): unconstrained velocity.
+    prior_impulse
+        (n,): impulse of friction and limits that ``free`` includes, Nm s or N s.
+    """
+
+    matrix: Array
+    directions: Array
+    rows: Array
+    modes: IntArray
+    free: Array
+    prior_impulse: Array
+
+
 @allocating_kernel
 def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
     """Return the equations of the rows that stick or are at a limit."""
@@ -51,10 +80,9 @@ def _working_set(directions: Array, rows: Array, modes: IntArray) -> Equations:
 
 
 @allocating_kernel
-def _pull(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
-) -> Array:
+def _pull(problem: Problem, v: Array) -> Array:
     """Return E_w^T lambda_w = A (v - v_free) + prior impulse - E_s^T lambda_s, s the slipping rows, w the others."""
+    matrix, directions, rows, modes, free, prior_impulse = problem
     pull = prior_impulse.copy()
     for i in range(v.shape[0]):
         for j in range(v.shape[0]):
@@ -140,53 +168,51 @@ def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
             modes[k] = row.FORWARD if rows[k, row.UPPER] > 0.0 else row.BACKWARD
 
 
+# With all modes fixed, the problem is a quadratic program with equality constraints: rows that stick or are at a limit
+# form the working set. The modes of the last step are usually right, which takes one solve. Otherwise the active-set
+# method starts at rest, which is always feasible, and adds or releases one row in each iteration.
 @allocating_kernel
-def solve_coupled(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
-) -> tuple[int, float]:
-    """Solve the friction problem: write the velocity ``v`` (n,), velocity and impulse of ``rows``, and ``modes`` (K,).
+def solve_coupled(problem: Problem, v: Array) -> tuple[int, float]:
+    """Solve the friction problem: write the velocity ``v`` (n,), the results in ``problem.rows``, and the modes.
 
-    The given ``modes``, those of the last step, are tried first. If they violate a condition, the primal active-set
-    method starts from rest (Nocedal and Wright, Numerical Optimization, algorithm 16.3). Returns the number of linear
-    systems solved and the residual of the optimality conditions, rad/s or m/s. If A is not positive definite, ``v`` is
-    NaN.
-
-    ``matrix`` A (n, n) is positive definite, with both triangles; ``directions`` is E (K, n). ``rows`` (K, ROW_SIZE)
-    has the columns of stick_slip. The caller fills BOUND_FORWARD, BOUND_BACKWARD, LOWER and UPPER; UNCONSTRAINED and
-    INITIAL_IMPULSE are not used. ``free`` (n,) is the unconstrained velocity and ``prior_impulse`` (n,) the impulse of
-    friction and limits that it includes, Nm s or N s.
+    The given modes are tried first. If they violate a condition, the primal active-set method starts from rest (Nocedal
+    and Wright, Numerical Optimization, algorithm 16.3). Returns the number of linear systems solved and the residual of
+    the optimality conditions, rad/s or m/s. If A is not positive definite, ``v`` is NaN.
     """
+    directions, rows, modes = problem.directions, problem.rows, problem.modes
     n, count = v.shape[0], modes.shape[0]
     step = np.empty(n)
     equations = _working_set(directions, rows, modes)
     v[:] = 0.0
     satisfy(equations, v)
-    pull = _pull(matrix, directions, rows, modes, free, prior_impulse, v)
-    good = minimise_in_null_space(equations, matrix, -pull, step) < 0
+    pull = _pull(problem, v)
+    good = minimise_in_null_space(equations, problem.matrix, -pull, step) < 0
     v += step
     satisfy(equations, v)
-    _write_impulses(equations, rows, _pull(matrix, directions, rows, modes, free, prior_impulse, v))
+    _write_impulses(equations, rows, _pull(problem, v))
     solves = 1
     if not (good and _is_solution(directions, rows, modes, v)):
-        solves += _descend(matrix, directions, rows, modes, free, prior_impulse, v)
+        solves += _descend(problem, v)
     for k in range(count):
         rows[k, row.VELOCITY] = row_product(directions, k, v)
-    return solves, _residual(matrix, directions, rows, free, prior_impulse, v)
+    return solves, _residual(problem, v)
 
 
+# A step towards the solution of the working set ends at the first row that reaches the end of the range of its mode;
+# it joins the working set. After a full step, the row whose impulse exceeds its bounds most is released, later on the
+# first such row (Bland's rule), which prevents cycles between degenerate solutions.
 @allocating_kernel
-def _descend(
-    matrix: Array, directions: Array, rows: Array, modes: IntArray, free: Array, prior_impulse: Array, v: Array
-) -> int:
+def _descend(problem: Problem, v: Array) -> int:
     """Run the primal active-set method from rest; return the number of linear systems solved."""
+    directions, rows, modes = problem.directions, problem.rows, problem.modes
     count = modes.shape[0]
     step = np.empty(v.shape[0])
     v[:] = 0.0
     _from_rest(directions, rows, modes)
     for solves in range(_MAX_SOLVES * (count + 1)):
         equations = _working_set(directions, rows, modes)
-        pull = _pull(matrix, directions, rows, modes, free, prior_impulse, v)
-        if minimise_in_null_space(equations, matrix, -pull, step) >= 0:
+        pull = _pull(problem, v)
+        if minimise_in_null_space(equations, problem.matrix, -pull, step) >= 0:
             v[:] = math.nan
             return solves
         fraction, first, mode = 1.0, -1, row.STUCK
@@ -202,7 +228,7 @@ def _descend(
         v += fraction * step
         if first < 0:
             satisfy(equations, v)
-            _write_impulses(equations, rows, _pull(matrix, directions, rows, modes, free, prior_impulse, v))
+            _write_impulses(equations, rows, _pull(problem, v))
             most = 0.0
             for k in range(count):
                 if not row.slips(modes[k]):
@@ -216,8 +242,9 @@ def _descend(
 
 
 @kernel
-def _residual(matrix: Array, directions: Array, rows: Array, free: Array, prior_impulse: Array, v: Array) -> float:
+def _residual(problem: Problem, v: Array) -> float:
     """Return the largest residual of the optimality conditions and of A (v - v_free) = E^T lambda, as a velocity."""
+    matrix, directions, rows, _, free, prior_impulse = problem
     worst = 0.0
     for i in range(v.shape[0]):
         total = prior_impulse[i]

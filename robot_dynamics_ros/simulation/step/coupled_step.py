@@ -18,11 +18,13 @@ from robot_dynamics_ros.dynamics.kernels.friction import smooth_slope
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.simulation.step import row, separable, vector
 from robot_dynamics_ros.simulation.step.arrays import Arm, Buffers, Coupled, Joints, Outcome, State
-from robot_dynamics_ros.simulation.step.coupled import solve_coupled
+from robot_dynamics_ros.simulation.step.coupled import Problem, solve_coupled
 from robot_dynamics_ros.simulation.step.elimination import hold_at_rest, project_position
 from robot_dynamics_ros.simulation.step.stages import exact_position, row_product, update_state
 
 
+# Smooth friction of a joint acts along the direction E_k of its row: with slope b it adds dt b E_k^T E_k to the mass
+# matrix in an implicit step, which is not diagonal as for separable arms.
 @kernel
 def set_up_motion(arm: Arm, dt: float, wrenches: Array, buffers: Buffers, motion: Array) -> None:
     """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n).
@@ -53,6 +55,8 @@ def _fixed_mode_motion(
     return hold_at_rest(motion[2:], arm.joints.directions, buffers.rows, motion)
 
 
+# The step computes coordinates, but stuck rows and limits constrain combinations of them. The new position is therefore
+# projected to the targets of these rows, so that errors of rounding and integration do not add up to a drift.
 @allocating_kernel
 def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
     """Return the exact new positions (K,) of rows that stick, are at a limit or would pass one; NaN for the others.
@@ -85,7 +89,8 @@ def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers)
     for k in range(count):
         buffers.modes[k] = state.modes[k]
     free, impulse = vectors[vector.UNCONSTRAINED_VELOCITY], vectors[vector.CONSTRAINT_IMPULSE]
-    solves, error = solve_coupled(buffers.motion[2:], directions, rows, buffers.modes, free, impulse, velocity)
+    problem = Problem(buffers.motion[2:], directions, rows, buffers.modes, free, impulse)
+    solves, error = solve_coupled(problem, velocity)
     for j in range(position.shape[0]):
         position[j] = vectors[vector.UNCONSTRAINED_POSITION, j] + half * (velocity[j] - free[j])
         impulse[j] = 0.0

@@ -66,6 +66,9 @@ def contains(numbers: IntArray, count: int, number: int) -> bool:
     return False
 
 
+# Gauss-Jordan elimination, one row after the other, with the largest coefficient as pivot. What remains of a dependent
+# row is rounding error only: such rows are recognised and skipped. The mixture records how the original rows combine,
+# from which their multipliers follow.
 @allocating_kernel
 def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
     """Reduce the equations E_k v = targets[k] of the ``chosen`` rows to new arrays.

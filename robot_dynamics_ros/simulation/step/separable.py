@@ -112,6 +112,8 @@ def motion_unchanged(state: State, buffers: Buffers) -> bool:
     return modes_unchanged(buffers.rows, buffers.modes)
 
 
+# Positions follow from the change of velocity, averaged over the step as the integrator does. They are rounded to what
+# must be exact: a joint that remains stuck keeps its position bit for bit, and one that reaches a limit ends there.
 @kernel
 def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
     """Solve the friction problem and write the new position, velocity and impulse to the buffers.

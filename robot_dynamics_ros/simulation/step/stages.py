@@ -66,6 +66,8 @@ def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Arr
     rows[k, row.BOUND_BACKWARD] += backward if factor > 0.0 else forward
 
 
+# Friction at rest can exceed that in motion (static friction, Stribeck effect). A row that would reverse passes through
+# rest, where it may stick: it gets the larger bounds.
 @kernel
 def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
     """Use the friction bounds of joints at rest, in ``buffers.rows``, for rows whose velocity changes sign in the step.
@@ -85,6 +87,9 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
                     _add_bounds(joints, i, dt, y, 0.0, rows)
 
 
+# The friction problem starts from the modes of the last step. Slipping rows get their Coulomb torque as part of the
+# drive, and rows at rest are locked, so that the unconstrained motion already is the solution if no mode changes.
+# Limits become velocity limits: the largest velocity is the one that reaches the position limit within the step.
 @kernel
 def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
     """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers.
@@ -183,6 +188,8 @@ def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) 
         vectors[vector.UNCONSTRAINED_POSITION, j] = state.position[j] + dt * vectors[vector.UNCONSTRAINED_VELOCITY, j]
 
 
+# A diagonal element of a symmetric matrix bounds its largest eigenvalue from below. Column k of dt B^1/2 M^-1 B^1/2 is
+# needed only if dt B_kk is large compared to M_kk; then M is factorised once.
 @kernel
 def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tuple[int, int]:
     """Return TOO_STIFF and the joint if smooth friction makes rk4 unstable at the velocity ``v`` (n,), else OK and -1.

@@ -16,13 +16,11 @@ fallback is a primal active-set method, which changes one joint at a time and te
 The unconstrained velocity may already contain an initial impulse, that of the last step's modes. If no mode changes,
 the unconstrained velocity is then the solution, without rounding errors.
 
-Arguments: ``joints`` (n, ROW_SIZE) has one row for each joint, or constraint row, with the columns UNCONSTRAINED to
-AT_REST. The caller fills the problem: UNCONSTRAINED (v_free), INITIAL_IMPULSE, BOUND_FORWARD and BOUND_BACKWARD (dt
-tau+, dt tau-), LOWER (at most 0) and UPPER (at least 0). Results are VELOCITY (v), IMPULSE (lambda), NOISE (rounding
-error of lambda) and FRICTIONLESS (1 for joints without friction and limit); AT_REST is not used here. ``modes`` (n,)
-are AT_LOWER (v = lower), BACKWARD (slips, v < 0), STUCK (v = 0), FORWARD (slips, v > 0) or AT_UPPER (v = upper), 0 to
-4. ``j`` is the index of a row. ``matrix`` is A (n, n), positive definite, with both triangles. ``factor`` (n, n) and
-``change`` (n,) are scratch. Velocities are in rad/s or m/s, impulses in Nm s or N s.
+Arguments: ``joints`` (n, SIZE) has one row for each joint, with the columns of module ``row``. The caller fills the
+problem: UNCONSTRAINED (v_free), INITIAL_IMPULSE, BOUND_FORWARD and BOUND_BACKWARD (dt tau+, dt tau-), LOWER and UPPER.
+Results are VELOCITY (v), IMPULSE (lambda), NOISE and FRICTIONLESS. ``modes`` (n,) are the friction modes, constants of
+``row``. ``j`` is the index of a joint. ``matrix`` is A (n, n), positive definite, with both triangles. ``factor`` (n,
+n) and ``change`` (n,) are scratch. Velocities are in rad/s or m/s, impulses in Nm s or N s.
 """
 
 from __future__ import annotations
@@ -62,6 +60,8 @@ def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
             modes[j] = row.FORWARD
 
 
+# With modes fixed, joints that stick or are at a limit have a known velocity, and those that slip a known impulse: one
+# linear system for the velocities of the slipping joints remains, of which only the change is solved for.
 @kernel
 def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> None:
     """Compute velocity and impulse with all modes fixed, and the rounding error of the impulses.
@@ -243,6 +243,8 @@ def residual(matrix: Array, joints: Array) -> float:
     return worst
 
 
+# All joints that violate their mode change it at once, which usually ends after one or two solves. Such simultaneous
+# changes may cycle; after 3 n + 10 solves the descent, which changes one joint at a time and terminates, takes over.
 @kernel
 def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> tuple[int, float]:
     """Solve the friction problem: write velocity and impulse to ``joints`` and update ``modes``, the initial guess.
