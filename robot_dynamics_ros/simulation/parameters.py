@@ -83,9 +83,9 @@ COMMAND_TIMEOUT = Number(
 ON_COMMAND_TIMEOUT = Text(
     "on_command_timeout",
     "zero",
-    "Reaction to the timeout: zero (no effort) or hold (brakes on, until the next command)",
+    "Reaction to the timeout: zero (no effort) or brake (brakes on, until the next command)",
     when="run",
-    choices=("zero", "hold"),
+    choices=("zero", "brake"),
 )
 
 # Sensors
