@@ -12,9 +12,18 @@ from typing import Any, NamedTuple
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel, load_source, threaded_kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.simulation.loops import step as loop_step
+from robot_dynamics_ros.simulation.step import coupled_step as coupled
+from robot_dynamics_ros.simulation.step import separable
 from robot_dynamics_ros.simulation.step.arrays import Arm, Batch, Buffers, Coupled, Looped, Separable, StepInput
 from robot_dynamics_ros.simulation.step.integrators import advance_each, plant_step
 from robot_dynamics_ros.simulation.step.separable import LANES, Block
+
+separable.fixed_mode_motion.register(Coupled, coupled.fixed_mode_motion)
+separable.finish_step.register(Coupled, coupled.finish_step)
+separable.start_loops.register(Looped, loop_step.start_loops)
+separable.fixed_mode_motion.register(Looped, loop_step.fixed_mode_motion)
+separable.finish_step.register(Looped, loop_step.finish_step)
 
 
 class Steps(NamedTuple):

@@ -26,7 +26,7 @@ from robot_dynamics_ros.simulation.loops.closure import (
     reduced_vector,
     round_to_targets,
 )
-from robot_dynamics_ros.simulation.step import row, separable, vector
+from robot_dynamics_ros.simulation.step import row, vector
 from robot_dynamics_ros.simulation.step.arrays import LOOP_OPEN, OK, Arm, Buffers, Looped, Outcome, State
 from robot_dynamics_ros.simulation.step.coupled import Problem, solve_coupled
 from robot_dynamics_ros.simulation.step.coupled_step import row_targets, set_up_motion
@@ -258,20 +258,18 @@ def _finish(arm: Arm, half: float, state: State, loops: LoopState, buffers: Buff
     return outcome
 
 
-def _start(kind: Looped, arm: Arm) -> LoopState:
+def start_loops(kind: Looped, arm: Arm) -> LoopState:
+    """Overload of ``separable.start_loops``."""
     return make_loop_state(arm)
 
 
-def _fixed_mode_motion(
+def fixed_mode_motion(
     kind: Looped, arm: Arm, dt: float, weight: float, wrenches: Array, loops: LoopState, buffers: Buffers, motion: Array
 ) -> int:
+    """Overload of ``separable.fixed_mode_motion``."""
     return _unconstrained_motion(arm, dt, weight, wrenches, loops, buffers, motion)
 
 
-def _finish_step(kind: Looped, arm: Arm, half: float, state: State, loops: LoopState, buffers: Buffers) -> Outcome:
+def finish_step(kind: Looped, arm: Arm, half: float, state: State, loops: LoopState, buffers: Buffers) -> Outcome:
+    """Overload of ``separable.finish_step``."""
     return _finish(arm, half, state, loops, buffers)
-
-
-separable.start_loops.register(Looped, _start)
-separable.fixed_mode_motion.register(Looped, _fixed_mode_motion)
-separable.finish_step.register(Looped, _finish_step)

@@ -16,7 +16,7 @@ from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, k
 from robot_dynamics_ros.dynamics.kernels.forward_dynamics import equations_of_motion
 from robot_dynamics_ros.dynamics.kernels.friction import smooth_slope
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.simulation.step import row, separable, vector
+from robot_dynamics_ros.simulation.step import row, vector
 from robot_dynamics_ros.simulation.step.arrays import Arm, Buffers, Coupled, Joints, Outcome, State
 from robot_dynamics_ros.simulation.step.coupled import Problem, solve_coupled
 from robot_dynamics_ros.simulation.step.elimination import hold_at_rest, project_position
@@ -48,9 +48,10 @@ def set_up_motion(arm: Arm, dt: float, wrenches: Array, buffers: Buffers, motion
                     matrix[j, other] += stiffness * joints.directions[k, j] * joints.directions[k, other]
 
 
-def _fixed_mode_motion(
+def fixed_mode_motion(
     kind: Coupled, arm: Arm, dt: float, weight: float, wrenches: Array, loops: Any, buffers: Buffers, motion: Array
 ) -> int:
+    """Overload of ``separable.fixed_mode_motion``."""
     set_up_motion(arm, dt, wrenches, buffers, motion)
     return hold_at_rest(motion[2:], arm.joints.directions, buffers.rows, motion)
 
@@ -100,10 +101,7 @@ def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers)
     return solves, error
 
 
-def _finish_step(kind: Coupled, arm: Arm, half: float, state: State, loops: Any, buffers: Buffers) -> Outcome:
+def finish_step(kind: Coupled, arm: Arm, half: float, state: State, loops: Any, buffers: Buffers) -> Outcome:
+    """Overload of ``separable.finish_step``."""
     solves, error = _solve_friction(arm.joints, half, state, buffers)
     return update_state(state, buffers, solves, error)
-
-
-separable.fixed_mode_motion.register(Coupled, _fixed_mode_motion)
-separable.finish_step.register(Coupled, _finish_step)
