@@ -240,10 +240,10 @@ def _finish(arm: Arm, half: float, state: State, loops: LoopState, buffers: Buff
     """Solve the friction problem, project to the loops and update the state; coordinates at rest do not change."""
     vectors, n = buffers.vectors, state.position.shape[0]
     position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
-    free_position, free_velocity = vectors[vector.UNCONSTRAINED_POSITION], vectors[vector.UNCONSTRAINED_VELOCITY]
+    q_free, v_free = vectors[vector.UNCONSTRAINED_POSITION], vectors[vector.UNCONSTRAINED_VELOCITY]
     solves, error = _solve_friction(arm, state, loops, buffers)
     if not (np.all(state.velocity == 0.0) and np.all(velocity == 0.0)):
-        position[:] = free_position + half * (velocity - free_velocity)
+        position[:] = q_free + half * (velocity - v_free)
         close_positions(arm, state, loops, buffers)
         close_velocities(arm, loops, buffers)
         for i in range(loops.gap.shape[0]):

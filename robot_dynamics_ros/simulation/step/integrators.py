@@ -37,13 +37,13 @@ def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
     """Take one step."""
     q, v, dt, vectors = state.position, state.velocity, given.dt, buffers.vectors
     position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
-    free_position, free_velocity = vectors[vector.UNCONSTRAINED_POSITION], vectors[vector.UNCONSTRAINED_VELOCITY]
+    q_free, v_free = vectors[vector.UNCONSTRAINED_POSITION], vectors[vector.UNCONSTRAINED_VELOCITY]
     count, implicit, half = (4, 0.0, 0.5 * dt) if given.integrator == RK4 else (1, dt, dt)
     loops = separable.start_loops(arm.kind, arm)
     stages.set_up_problem(arm.joints, dt, given.tau, state, buffers)
     for j in range(q.shape[0]):
         position[j], velocity[j] = q[j], v[j]
-        free_position[j], free_velocity[j] = q[j], v[j]
+        q_free[j], v_free[j] = q[j], v[j]
     for stage in range(count):
         motion = buffers.motion if stage == 0 else buffers.spare
         weight = dt if count == 1 else dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
@@ -57,13 +57,13 @@ def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
         stages.add_reaction_impulse(buffers, motion, weight)
         ahead = dt if stage == 2 else 0.5 * dt
         for j in range(q.shape[0]):
-            free_position[j] += weight * velocity[j]
-            free_velocity[j] += weight * motion[0, j]
+            q_free[j] += weight * velocity[j]
+            v_free[j] += weight * motion[0, j]
             position[j] = q[j] + ahead * velocity[j]
             velocity[j] = v[j] + ahead * motion[0, j]
     if count == 1:
         for j in range(q.shape[0]):
-            free_position[j] = q[j] + dt * free_velocity[j]
+            q_free[j] = q[j] + dt * v_free[j]
     stages.raise_bounds_at_reversal(arm.joints, dt, state, buffers)
     outcome: Outcome = separable.finish_step(arm.kind, arm, half, state, loops, buffers)
     return outcome
