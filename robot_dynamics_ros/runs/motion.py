@@ -23,7 +23,7 @@ _STEP, _STEPS = 0.02, 200  # rad or m
 # of the limits of velocity, acceleration and jerk, and of the effort beyond gravity; the rest is for tracking errors
 _LIMIT_SHARE = 0.8
 _SHRINK, _SMALLEST = 0.9, 1e-3
-_SLOW = 1e-6  # rad/s or m/s
+_FRICTION_SPEED = 1e-6  # rad/s or m/s, at which a joint that starts to move has its Coulomb friction
 
 
 class Ranges(NamedTuple):
@@ -124,7 +124,7 @@ def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) 
     slowest = np.minimum(model.acceleration_limits, model.deceleration_limits)
     for limit, rate in ((slowest, qdd), (model.jerk_limits, jerk)):
         factor = np.minimum(factor, _LIMIT_SHARE * limit / np.abs(rate).max(axis=0, initial=1e-9))
-    friction = [np.abs(model.friction_torque(start, np.full(model.n, v))) for v in (_SLOW, -_SLOW)]
+    friction = [np.abs(model.friction_torque(start, np.full(model.n, v))) for v in (_FRICTION_SPEED, -_FRICTION_SPEED)]
     factor[held + np.maximum(*friction) > allowed] = 0.0
     rows = model.limit_rows
     for _ in rows.factors:  # coordinates of a row have one factor, which then scales the motion of the row, too

@@ -24,9 +24,9 @@ from robot_dynamics_ros.base.parameters.kinds import (
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.simulation.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulated_arm import SimulationSettings
+from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
 
 # Read when the node receives its robot description, with the robot's parameters
 
@@ -52,10 +52,7 @@ INITIAL_POSITIONS = Numbers(
 )
 VELOCITY_LIMITS = Flag("velocity_limits", False, "Limit the velocity of each joint to that of the URDF")
 EFFORT_DELAY = Number(
-    "effort_delay",
-    0.0,
-    "Seconds from the arrival of a command to its effect, a whole number of steps",
-    NOT_NEGATIVE,
+    "effort_delay", 0.0, "Seconds from the arrival of a command to its effect, a whole number of steps", NOT_NEGATIVE
 )
 PUBLISH_CLOCK = Flag(
     "publish_clock", False, "Publish /clock; after the start and each reset its first time is 1 / publish_rate"
@@ -86,9 +83,9 @@ COMMAND_TIMEOUT = Number(
 ON_COMMAND_TIMEOUT = Text(
     "on_command_timeout",
     "zero",
-    "Reaction to the timeout: zero (no effort) or hold (brakes on, until the next command)",
+    "Reaction to the timeout: zero (no effort) or brake (brakes on, until the next command)",
     when="run",
-    choices=("zero", "hold"),
+    choices=("zero", "brake"),
 )
 
 # Sensors
@@ -133,33 +130,8 @@ PAYLOAD_INERTIA = Numbers(
     when="run",
 )
 
-ALL: tuple[Parameter[Any], ...] = (
-    *ROBOT,
-    EXECUTOR,
-    INTEGRATOR,
-    STEP_SIZE,
-    PUBLISH_RATE,
-    INITIAL_POSITIONS,
-    VELOCITY_LIMITS,
-    EFFORT_DELAY,
-    PUBLISH_CLOCK,
-    START_PAUSED,
-    LOCKSTEP,
-    LOCKSTEP_TOPIC,
-    REAL_TIME_FACTOR,
-    COMMAND_TIMEOUT,
-    ON_COMMAND_TIMEOUT,
-    POSITION_NOISE,
-    VELOCITY_NOISE,
-    POSITION_RESOLUTION,
-    SEED,
-    MASS_SCALE,
-    FRICTION_SCALE,
-    PAYLOAD_LINK,
-    PAYLOAD_MASS,
-    PAYLOAD_COM,
-    PAYLOAD_INERTIA,
-)
+_OWN = tuple(value for value in list(globals().values()) if isinstance(value, Parameter) and value is not EXECUTOR)
+ALL: tuple[Parameter[Any], ...] = (*ROBOT, EXECUTOR, *_OWN)
 
 
 _MOST_STEPS = 1e9

@@ -9,21 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.simulation import arrays, checks
-from robot_dynamics_ros.simulation.arrays import (
-    Arm,
-    BatchState,
-    State,
-    flatten,
-    initial_modes,
-    make_arm,
-    make_scratch,
-    stuck_joints,
-)
-from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation import checks
+from robot_dynamics_ros.simulation.arm import initial_modes, make_arm, stuck_joints
 from robot_dynamics_ros.simulation.loops.checks import loop_gaps, require_closed
+from robot_dynamics_ros.simulation.step import arrays
+from robot_dynamics_ros.simulation.step.arrays import Arm, State, make_memory, plant_arrays
+from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.steps import steps_for
 
 
@@ -35,7 +29,7 @@ class BasePlant:
     """
 
     _arm: Arm
-    _state: State | BatchState
+    _state: State
     _effort: Array
     _steps: int
 
@@ -140,13 +134,8 @@ class Plant(BasePlant):
         velocity_limits: bool = False,
     ) -> None:
         super().__init__(model, integrator, step_size)
-        self._settings = np.array([INTEGRATORS[integrator], step_size], dtype=np.float64)
-        self._velocity_limits = velocity_limits
+        self._integrator, self._velocity_limits = INTEGRATORS[integrator], velocity_limits
         self._set_model(model)
-        self._flat = np.zeros(4 * model.n + 3 * len(model.loops))
-        position, velocity, self._effort = self._flat[: 3 * model.n].reshape(3, model.n)
-        impulse = self._flat[3 * model.n :]
-        self._state = State(position, velocity, np.zeros(len(self._arm.joints.ranges), np.int64), impulse)
         self._start, self._start_velocity = checks.initial_state(model, initial_positions, initial_velocities)
         require_closed(model, self._start, self._start_velocity)
         self.reset()
@@ -154,19 +143,16 @@ class Plant(BasePlant):
     def _set_model(self, model: RobotModel) -> None:
         model.require_mass()
         self._model, self._arm = model, make_arm(model, self._velocity_limits)
+        self._memory = make_memory(self._arm, model.effort_limits, self._integrator, self._step_size)
+        views = interpreted(plant_arrays)(self._arm.kind, self._memory)
+        self._state, self._effort = views.state, views.effort
         self.__dict__.pop("_advance", None)
         self._no_wrenches = model.body_wrenches(None)
 
     @cached_property
     def _advance(self) -> Callable[..., int]:
-        """Compiled step, a function of (tau, wrenches, report), bound to the arrays of this plant."""
-        arm = self._arm
-        constants = flatten(arm.joints, self._model.effort_limits)
-        own = (self._settings, self._flat, self._state.modes)
-        modes = np.empty_like(self._state.modes)
-        scratch = (make_scratch(arm.robot, self._model.n, len(modes)), modes)
-        fixed = (arm.structure, arm.numbers, arm.joints.rows, constants, *own, *scratch)
-        return partial(steps_for(self._model, arm).plant_step, *fixed)
+        """Compiled step, a function of (tau, wrenches, report), bound to the memory of this plant."""
+        return partial(steps_for(self._model, self._arm).plant_step, *self._memory)
 
     @property
     def impulse(self) -> Array:
@@ -226,7 +212,10 @@ class Plant(BasePlant):
                 f'robot "{model.name}" differs from "{self._model.name}" in its joints, links or placements. '
                 "Cure: create another plant, or use with_payload or scaled of the same model"
             )
+        state, effort = self._state, self._effort
         self._set_model(model)
+        for mine, before in zip((*self._state, self._effort), (*state, effort), strict=True):
+            mine[:] = before
 
     def warm_up(self) -> None:
         """Compile the step or load it from the cache, so that the first ``step`` is not delayed.

@@ -12,21 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.types import IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.arguments import over_rows
 from robot_dynamics_ros.simulation import checks
-from robot_dynamics_ros.simulation.arrays import (
-    OK,
-    BatchState,
-    initial_modes,
-    make_arm,
-    make_scratch,
-)
-from robot_dynamics_ros.simulation.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.arm import initial_modes, make_arm
 from robot_dynamics_ros.simulation.loops.checks import require_closed
 from robot_dynamics_ros.simulation.plant import BasePlant
-from robot_dynamics_ros.simulation.separable import LANES, make_block
+from robot_dynamics_ros.simulation.step.arrays import OK, Batch, State, StepInput, arms_of, make_buffers
+from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.step.separable import LANES, make_block
 from robot_dynamics_ros.simulation.steps import steps_for
 
 
@@ -98,12 +94,11 @@ class PlantBatch(BasePlant):
                 )
         self._arm = make_arm(first, velocity_limits)
         loops = self._arm.numbers[len(first.kernels.parameters) :]
-        self._sizes = first.n, len(self._arm.joints.ranges)
         self._numbers = np.array([np.append(model.kernels.parameters, loops) for model in each])
         self._friction = np.array([model.friction_parameters for model in each])
         self._no_wrenches = first.body_wrenches(None)
         steps = steps_for(first, self._arm)
-        self._advance = partial(steps.advance, steps.arm, INTEGRATORS[integrator], self._step_size)
+        self._advance, self._integrator = partial(steps.advance, steps.arm), INTEGRATORS[integrator]
         self._start = checks.initial_state(first, initial_positions, initial_velocities, (self._count,))
         for q, v in {(q.tobytes(), v.tobytes()): (q, v) for q, v in zip(*self._start, strict=True)}.values():
             require_closed(first, q, v)
@@ -124,7 +119,7 @@ class PlantBatch(BasePlant):
             ]
         )
         impulse = np.zeros((self.count, self._model.n + 3 * len(self._model.loops)))
-        self._state = BatchState(self._numbers, self._friction, position, velocity, modes, impulse)
+        self._state = State(position, velocity, modes, impulse)
         self._effort = np.zeros(position.shape)
         self._steps = 0
 
@@ -145,13 +140,13 @@ class PlantBatch(BasePlant):
         limits, shape = self._model.effort_limits, self._state.position.shape
         given = checks.finite(self._model, "tau", tau, shape[:1])
         effort = np.broadcast_to(np.clip(given, -limits, limits), shape).copy()
-        outcomes = np.zeros((shape[0], 3), np.int64)
+        batch, outcomes = Batch(self._numbers, self._friction, self._state), np.zeros((shape[0], 3), np.int64)
 
         def take(rows: slice) -> None:
-            batch: BatchState = BatchState._make(array[rows] for array in self._state)
-            scratch = make_scratch(self._arm.robot, *self._sizes), np.empty(self._sizes[1], np.int64)
-            block = make_block(*self._sizes)
-            self._advance(count, effort[rows], self._no_wrenches, batch, outcomes[rows], *scratch, block)
+            part = interpreted(arms_of)(batch, rows.start, rows.stop)
+            given = StepInput(self._integrator, self._step_size, effort[rows], self._no_wrenches)
+            block = make_block(self._state.modes.shape[1], self._model.n)
+            self._advance(given, count, part, outcomes[rows], make_buffers(self._arm), block)
 
         over_rows(take, shape[0], LANES)
         self._effort = effort

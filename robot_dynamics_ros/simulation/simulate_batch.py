@@ -26,6 +26,7 @@ from robot_dynamics_ros.simulation.simulate import (
     EXACT,
     Controller,
     Run,
+    Schedule,
     SimulationError,
     joined,
     run_plant,
@@ -111,7 +112,6 @@ def simulate_batch(
     each = models_of(models, count)
     number = len(each)
     settings = {"integrator": method, "step_size": step_size, "velocity_limits": velocity_limits}
-    times = {"step_size": step_size, "control_period": control_period, "effort_delay": effort_delay}
     whole = _Part(
         each,
         controller if callable(controller) else _per_plant("controller", controller, number, 2),
@@ -120,7 +120,7 @@ def simulate_batch(
         _per_plant("initial_velocities", initial_velocities, number, 1),
         sensors,
         settings,
-        {"duration": duration, **times},
+        schedule_of(duration, step_size, control_period, effort_delay),
     )
     if executor is None:
         return whole.simulate(progress=True)
@@ -140,17 +140,13 @@ class _Part:
     initial_velocities: Any
     sensors: Sensors
     settings: dict[str, Any]  # of PlantBatch
-    times: dict[str, Any]
+    schedule: Schedule
 
     def simulate(self, progress: bool) -> Run:
-        plants = PlantBatch(
-            self.models,
-            initial_positions=self.initial_positions,
-            initial_velocities=self.initial_velocities,
-            **self.settings,
-        )
+        start = {"initial_positions": self.initial_positions, "initial_velocities": self.initial_velocities}
+        plants = PlantBatch(self.models, **start, **self.settings)
         measurement = self.sensors.start(plants.model.n, self.numbers)
-        return run_plant(plants, self.controller, schedule_of(**self.times), measurement, progress)
+        return run_plant(plants, self.controller, self.schedule, measurement, progress)
 
     def part(self, first: int, after: int) -> _Part:
         def own(array: Any, axes: int) -> Any:

@@ -45,7 +45,7 @@ class SimulationSettings:
     command_timeout
         Simulated seconds after the last command until ``on_command_timeout``; infinite: never.
     on_command_timeout
-        Reaction to the timeout: "zero" (no effort) or "hold" (brakes on).
+        Reaction to the timeout: "zero" (no effort) or "brake" (brakes on).
     sensors
         Sensor model.
     """
@@ -244,7 +244,7 @@ class SimulatedArm:
     def _time_out(self) -> None:
         """Stop the motors as their own watchdog would: without delay, and without the commands in the delay line."""
         self.timed_out = True
-        instead = self._brakes if self._settings.on_command_timeout == "hold" else self._none
+        instead = self._brakes if self._settings.on_command_timeout == "brake" else self._none
         self._delay = EffortDelay(self._settings.delay_steps, instead)
 
     def _follow(self, steps: int) -> None:

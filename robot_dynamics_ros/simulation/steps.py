@@ -1,22 +1,29 @@
-"""Compiled step functions of a robot: those of its kind of arm, or generated ones for a customised robot.
+"""Compiled step functions of a robot: those of its kind of arm, or those of a customised robot.
 
-One function for all kinds of arms would take several times as long to compile. The kinds are Separable (each joint
-depends on one coordinate), Coupled and Looped of arrays; K is the number of constraint rows, in which friction acts.
+One function for all kinds of arms would take several times as long to compile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel, load_source, threaded_kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.simulation.arrays import Arm, BatchState, Coupled, Looped, Separable, buffers_in
-from robot_dynamics_ros.simulation.coupled import coupled_step
-from robot_dynamics_ros.simulation.integrators import advance_each, plant_step
-from robot_dynamics_ros.simulation.loops.step import looped_step
-from robot_dynamics_ros.simulation.separable import LANES, Block
+from robot_dynamics_ros.simulation.loops import step as loop_step
+from robot_dynamics_ros.simulation.step import coupled_step as coupled
+from robot_dynamics_ros.simulation.step import separable
+from robot_dynamics_ros.simulation.step.arrays import Arm, Batch, Buffers, Coupled, Looped, Separable, StepInput
+from robot_dynamics_ros.simulation.step.integrators import advance_each, plant_step
+from robot_dynamics_ros.simulation.step.separable import LANES, Block
+
+separable.fixed_mode_motion.register(Coupled, coupled.fixed_mode_motion)
+separable.finish_step.register(Coupled, coupled.finish_step)
+separable.start_loops.register(Looped, loop_step.start_loops)
+separable.fixed_mode_motion.register(Looped, loop_step.fixed_mode_motion)
+separable.finish_step.register(Looped, loop_step.finish_step)
 
 
 class Steps(NamedTuple):
@@ -38,90 +45,42 @@ class Steps(NamedTuple):
 
 
 @kernel
-def separable_step(*arrays: Any) -> int:
-    """Take steps of a separable arm, and return the status: OK or an error constant of arrays.
+def separable_step(integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
+    """Take steps of a separable arm as ``integrators.plant_step`` does."""
+    return plant_step(Separable(), integers, floats, tau, wrenches, report)
 
-    ``arrays`` are the arguments of ``integrators.plant_step`` after ``kind``, in their order.
-    """
-    return plant_step(Separable(), *arrays)
+
+@kernel
+def coupled_step(integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
+    """Take steps of an arm with coupled joints as ``integrators.plant_step`` does."""
+    return plant_step(Coupled(), integers, floats, tau, wrenches, report)
+
+
+@kernel
+def looped_step(integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
+    """Take steps of an arm with closed loops as ``integrators.plant_step`` does."""
+    return plant_step(Looped(), integers, floats, tau, wrenches, report)
 
 
 @threaded_kernel
 def advance(
-    arm: Arm,
-    integrator: int,
-    dt: float,
-    count: int,
-    tau: Array,
-    wrenches: Array,
-    batch: BatchState,
-    outcomes: IntArray,
-    scratch: Array,
-    next_modes: IntArray,
-    block: Block,
+    arm: Arm, given: StepInput, count: int, batch: Batch, outcomes: IntArray, buffers: Buffers, block: Block
 ) -> None:
-    """Take ``count`` steps of ``dt`` (s) of each arm of a batch, up to the first step that fails.
+    """Take ``count`` steps of each arm of a batch, up to the first step that fails.
 
-    ``arm`` has the common data of the arms, ``batch`` the states, which are updated. ``integrator`` is RK4 or
-    SEMI_IMPLICIT of integrators, ``tau`` (arms, n) the motor torque (Nm or N). ``wrenches`` (bodies, 6), or (0, 6) for
-    none, act on each arm: force (N) and moment (Nm) at the origin and in the axes of each body's frame. ``outcomes``
-    (arms, 3) is updated: status, index of the failing coordinate or loop or -1, and completed steps, which are added;
-    arms whose status is not OK are skipped. ``scratch`` (from arrays.make_scratch) and ``next_modes`` (K,) are scratch,
-    and so is ``block`` (from separable.make_block), which only customised arms use.
+    ``arm`` has the common data of the arms. ``outcomes`` (arms, 3) is updated: status, index of the failing coordinate
+    or loop or -1, and completed steps, which are added; arms whose status is not OK are skipped. ``block`` is scratch
+    that only customised arms use.
     """
-    buffers = buffers_in(scratch, next_modes, arm.robot, tau.shape[1])
-    advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes, buffers)
+    advance_each(arm, given, count, batch, outcomes, buffers)
 
 
+_TEMPLATE = Path(__file__).with_name("step") / "customised.py"
 _PLANT_STEPS = {Separable: separable_step, Coupled: coupled_step, Looped: looped_step}
-
-_CUSTOMISED = """\
-from robot_dynamics_ros.dynamics.kernels.compilation import threaded_kernel
-from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
-from robot_dynamics_ros.simulation import integrators, separable
-from robot_dynamics_ros.simulation.arrays import FORCE, MOVES, STIFFNESS, Separable, buffers_in
-
-{one}
-{many}
-
-class Customised(Separable):
-    pass
-
-
-@separable.fixed_mode_motion.register(Customised)
-def _(kind, arm, dt, q, v, wrenches, buffers, motion):
-    vectors = buffers.vectors
-    force, stiffness, moves = vectors[FORCE], vectors[STIFFNESS], vectors[MOVES]
-    if wrenches.shape[0] > 0:
-        return separable.solve_fixed_mode_motion(
-            arm.robot, q, v, force, stiffness, moves, wrenches, buffers.work, buffers.factor, motion
-        )
-    status = own_fixed_mode_motion(arm.numbers, q, v, force, stiffness, moves, motion)
-    return -1 if status == OK else status - SINGULAR
-
-
-@separable.fixed_mode_motions.register(Customised)
-def _(kind, numbers, q, v, force, stiffness, moves, motions):
-    return own_fixed_mode_motion_batch(numbers, q, v, force, stiffness, moves, motions) == OK
-
-
-@kernel
-def plant_step(*arrays):
-    return integrators.plant_step(Customised(), *arrays)
-
-
-@threaded_kernel
-def advance(arm, integrator, dt, count, tau, wrenches, batch, outcomes, scratch, next_modes, block):
-    buffers = buffers_in(scratch, next_modes, arm.robot, tau.shape[1])
-    if integrator == integrators.SEMI_IMPLICIT:
-        integrators.advance_together(arm, dt, count, tau, wrenches, batch, outcomes, buffers, block)
-    else:
-        integrators.advance_each(arm, integrator, dt, count, tau, wrenches, batch, outcomes, buffers)
-"""
 
 
 def steps_for(model: RobotModel, arm: Arm) -> Steps:
-    """Return the step functions for a robot, of which ``arm`` has the arrays (arrays.make_arm).
+    """Return the step functions for a robot with the constant data ``arm``.
 
     Those of a customised separable arm use its generated forward dynamics in steps without external wrenches. The
     result's ``arm`` then has another kind; pass it to the functions instead of the argument.
@@ -137,7 +96,8 @@ def steps_for(model: RobotModel, arm: Arm) -> Steps:
     if program is None:
         return general
     many = program._replace(results=program.results[:2])
-    batch = batch_source(many, own_parameters=True, block=LANES)
-    source = _CUSTOMISED.format(one=function_source(program), many=batch)
-    own = load_source(source, "step")
+    one, batch = function_source(program), batch_source(many, own_parameters=True, block=LANES)
+    name = FIXED_MODE_MOTION.name
+    kernels = {name: load_source(one, name)[name], f"{name}_batch": load_source(batch, name)[f"{name}_batch"]}
+    own = load_source(_TEMPLATE.read_text(encoding="utf-8"), "step", **kernels)
     return Steps(arm._replace(kind=own["Customised"]()), own["plant_step"], own["advance"])

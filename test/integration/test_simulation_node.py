@@ -148,7 +148,7 @@ def test_invalid_commands_and_wrenches(paused: Simulation) -> None:
 
 def test_command_timeout(paused: Simulation) -> None:
     """After 20 ms, ten periods, the brakes are on; the next command releases them."""
-    paused.set(command_timeout=0.02, on_command_timeout="hold")
+    paused.set(command_timeout=0.02, on_command_timeout="brake")
     paused.await_command(TAU)
     last = paused.step(10)
     assert tuple(last.effort) == TAU and any(last.velocity)

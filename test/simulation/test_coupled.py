@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.simulation import Plant, PlantBatch, coupled
-from robot_dynamics_ros.simulation import stick_slip as ss
+from robot_dynamics_ros.simulation import Plant, PlantBatch
+from robot_dynamics_ros.simulation.step import coupled, row
 from support import arms, coupled_arms, mechanisms, plants, robots_with_drives
 from support.friction_problems import Problem, random_rows
 
@@ -209,13 +209,13 @@ def test_solution_is_the_best_of_all_combinations_of_modes(seed: int) -> None:
     v, impulse, error, _ = p.solved(modes)
     assert np.abs(v - p.brute_force()).max() < 1e-8 and error < 1e-9
     z, room = p.directions @ v, 1e-9
-    ends = {ss.AT_LOWER: p.lower, ss.STUCK: np.zeros(count), ss.AT_UPPER: p.upper}
+    ends = {row.AT_LOWER: p.lower, row.STUCK: np.zeros(count), row.AT_UPPER: p.upper}
     for k, mode in enumerate(modes):
         if mode in ends:
             assert z[k] == pytest.approx(ends[mode][k], abs=room)
         elif p.forward[k] + p.backward[k] > 0.0:
-            assert z[k] > -room if mode == ss.FORWARD else z[k] < room
-            assert impulse[k] == (-p.forward[k] if mode == ss.FORWARD else p.backward[k])
+            assert z[k] > -room if mode == row.FORWARD else z[k] < room
+            assert impulse[k] == (-p.forward[k] if mode == row.FORWARD else p.backward[k])
     again, same, _, solves = p.solved(modes)
     assert solves == 1, "the solution's own pattern leads there at once"
     assert again == pytest.approx(v, abs=1e-12)
@@ -236,7 +236,7 @@ def test_descent_takes_as_many_solves_as_the_reference(seed: int, unit: float) -
         modes = start.copy()
         v, _, _, solves = p.scaled(unit).solved(modes)
         assert v == pytest.approx(unit * solution, abs=1e-9 * unit)
-        assert np.all((modes == solution_modes) | (loose & (np.abs(modes - ss.STUCK) == 1)))
+        assert np.all((modes == solution_modes) | (loose & (np.abs(modes - row.STUCK) == 1)))
         assert solves in ((1,) if start is solution_modes else (1, 1 + expected))
     assert solves == 1 + expected or loose.any(), "only frictionless rows slip in two modes"
 
@@ -249,13 +249,13 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
     v, carried = rng.standard_normal(n), rng.standard_normal(n)
     for scale in (0.0, 0.01, 1.0):
         rows = p.table()
-        rows[:, ss.VELOCITY], rows[:, ss.IMPULSE] = p.directions @ v, scale * rng.standard_normal(count)
+        rows[:, row.VELOCITY], rows[:, row.IMPULSE] = p.directions @ v, scale * rng.standard_normal(count)
         # Unconstrained velocity from which these impulses lead to this velocity, up to a random part.
-        pull = p.directions.T @ rows[:, ss.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
+        pull = p.directions.T @ rows[:, row.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
         p.free = v - np.linalg.solve(p.a, pull)
         free = p.free + np.linalg.solve(p.a, carried)
-        residual = coupled._residual(p.a, p.directions, rows, free, carried, v)
-        assert residual == pytest.approx(p.residual(v, rows[:, ss.IMPULSE]), rel=1e-10, abs=1e-12)
+        residual = coupled._residual(coupled.Problem(p.a, p.directions, rows, np.zeros(count, int), free, carried), v)
+        assert residual == pytest.approx(p.residual(v, rows[:, row.IMPULSE]), rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize("start", range(5))
@@ -279,7 +279,7 @@ def test_indefinite_matrix_gives_nan(start: int) -> None:
     for diagonal in ([-1.0, 1.0], [1.0, -1.0]):
         p, v = replace(_sum_of_two(4.0), a=np.diag(diagonal)), np.empty(2)
         rows = p.table()
-        coupled.solve_coupled(p.a, p.directions, rows, np.array([start]), p.free, np.zeros(2), v)
+        coupled.solve_coupled(coupled.Problem(p.a, p.directions, rows, np.array([start]), p.free, np.zeros(2)), v)
         assert np.isnan(v).all()
 
 
@@ -308,10 +308,10 @@ def test_two_frictions_on_one_coordinate_add_up(load: float, lower: float, upper
 @pytest.mark.parametrize(
     ("free", "bound", "start", "velocity", "solves", "end"),
     [
-        (6.0, 1.0, ss.STUCK, 5.0, 3, ss.FORWARD),
-        (-5.0, 1.0, ss.STUCK, -4.0, 3, ss.BACKWARD),
-        (5.0, 0.0, ss.AT_UPPER, 5.0, 1, ss.AT_UPPER),
-        (-4.0, 0.0, ss.AT_LOWER, -4.0, 1, ss.AT_LOWER),
+        (6.0, 1.0, row.STUCK, 5.0, 3, row.FORWARD),
+        (-5.0, 1.0, row.STUCK, -4.0, 3, row.BACKWARD),
+        (5.0, 0.0, row.AT_UPPER, 5.0, 1, row.AT_UPPER),
+        (-4.0, 0.0, row.AT_LOWER, -4.0, 1, row.AT_LOWER),
     ],
 )
 def test_row_that_just_reaches_its_limit(
@@ -329,7 +329,7 @@ def test_row_that_is_pulled_back_from_its_limit_stops(sign: float) -> None:
     free = sign * np.linalg.solve(a, np.array([3.0, 2.5]))
     p = Problem(a, free, np.ones(2), np.ones(2), -room, room, np.eye(2))
     expected, _, solution = p.textbook()
-    v, _, _, solves = p.solved(np.array([ss.STUCK, ss.STUCK]))
+    v, _, _, solves = p.solved(np.array([row.STUCK, row.STUCK]))
     assert v == pytest.approx(solution, rel=1e-12)
     assert solves == 1 + expected == 9 and sign * v[0] < 0.0 < sign * v[1]
 

@@ -5,8 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.linalg import null_space
 
-from robot_dynamics_ros.simulation import elimination
-from robot_dynamics_ros.simulation import stick_slip as ss
+from robot_dynamics_ros.simulation.step import elimination, row
 from support.arms import Array
 
 SEEDS = range(12)
@@ -81,7 +80,7 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
         equations = elimination.eliminate(e, np.ones(1, bool), np.zeros(1))
         failed = elimination.minimise_in_null_space(equations, matrix, np.ones(3), np.empty(3))
         assert failed == (-1 if held == bad else bad), "one that is held needs no mass"
-        rows = np.full((1, ss.ROW_SIZE), float(held is not None))
+        rows = np.full((1, row.SIZE), float(held is not None))
         motion = np.vstack([np.zeros(3), np.ones(3), matrix])
         assert elimination.hold_at_rest(matrix, e, rows, motion) == failed
 
@@ -102,8 +101,8 @@ def test_rows_at_rest_stay_at_rest(seed: int) -> None:
     assert elimination.minimise_in_null_space(equations, matrix, load, x) == -1
     assert x == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
-    rows = np.full((count, ss.ROW_SIZE), np.nan)
-    rows[:, ss.AT_REST] = rests
+    rows = np.full((count, row.SIZE), np.nan)
+    rows[:, row.AT_REST] = rests
     motion = np.vstack([np.full(n, np.nan), load, matrix])
     assert elimination.hold_at_rest(matrix, e, rows, motion) == -1
     acceleration, reaction = motion[:2]
@@ -113,8 +112,8 @@ def test_rows_at_rest_stay_at_rest(seed: int) -> None:
 
 
 def test_the_last_of_many_rows_is_at_rest() -> None:
-    directions, rows = np.vstack([np.eye(2)] * 10), np.zeros((20, ss.ROW_SIZE))
-    rows[19, ss.AT_REST] = 1.0
+    directions, rows = np.vstack([np.eye(2)] * 10), np.zeros((20, row.SIZE))
+    rows[19, row.AT_REST] = 1.0
     motion = np.vstack([np.zeros(2), [3.0, 5.0], np.eye(2)])
     assert elimination.hold_at_rest(np.eye(2), directions, rows, motion) == -1
     assert motion[:2].tolist() == [[3.0, 0.0], [0.0, -5.0]]

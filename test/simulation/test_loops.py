@@ -13,7 +13,7 @@ from robot_dynamics_ros.dynamics.kernels.kinematics import measure_loops, unpack
 from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.model.loops import close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.simulation import Plant, SimulationError, simulate, simulate_batch
-from robot_dynamics_ros.simulation.arrays import make_arm
+from robot_dynamics_ros.simulation.arm import make_arm
 from robot_dynamics_ros.textbooks.constraints import loops_of, run_constrained
 from support import arms, mechanisms, plants, robots_with_drives
 from support.comparing import assert_close

@@ -95,7 +95,7 @@ def test_timeout_to_zero(timeout: float) -> None:
 
 
 def test_timeout_to_hold() -> None:
-    arm = _go(_arm(command_timeout=0.01, on_command_timeout="hold"))
+    arm = _go(_arm(command_timeout=0.01, on_command_timeout="brake"))
     _advance(arm, 3)
     stopped = arm.position.copy()
     assert _turned(arm) == pytest.approx(2.0 * 0.01**2 / (2 * INERTIA), rel=1e-9)

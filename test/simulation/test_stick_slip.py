@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.simulation import stick_slip as ss
+from robot_dynamics_ros.simulation.step import row
+from robot_dynamics_ros.simulation.step import stick_slip as ss
 from support.friction_problems import Problem, random_problem
 
 
@@ -28,12 +29,12 @@ def _wide(a: np.ndarray, free: np.ndarray, bounds: list[float]) -> Problem:
 def _mode_of(p: Problem, j: int, velocity: float, impulse: float) -> int:
     """Return the mode of a solution by the definitions."""
     if velocity == p.lower[j] < 0.0 or (velocity == 0.0 == p.lower[j] and impulse >= p.backward[j]):
-        return ss.AT_LOWER
+        return row.AT_LOWER
     if velocity == p.upper[j] > 0.0 or (velocity == 0.0 == p.upper[j] and impulse <= -p.forward[j]):
-        return ss.AT_UPPER
+        return row.AT_UPPER
     if velocity == 0.0 and (p.forward[j] + p.backward[j] > 0.0 or 0.0 in (p.lower[j], p.upper[j])):
-        return ss.STUCK
-    return ss.BACKWARD if velocity < 0.0 else ss.FORWARD
+        return row.STUCK
+    return row.BACKWARD if velocity < 0.0 else row.FORWARD
 
 
 both_solvers = pytest.mark.parametrize("coupled", [False, True], ids=["joint", "row"])
@@ -61,13 +62,13 @@ def test_solution_is_the_best_of_all_combinations_of_modes(seed: int, descend: b
     assert modes.tolist() == [_mode_of(p, j, v[j], impulse[j]) for j in range(n)]
     expected = p.a @ (v - p.free)
     assert impulse == pytest.approx(expected, abs=1e-12 * (1.0 + np.abs(expected).max()))
-    assert np.all(impulse[modes == ss.FORWARD] == -p.forward[modes == ss.FORWARD]), "to the bit"
-    assert np.all(impulse[modes == ss.BACKWARD] == p.backward[modes == ss.BACKWARD]), "to the bit"
+    assert np.all(impulse[modes == row.FORWARD] == -p.forward[modes == row.FORWARD]), "to the bit"
+    assert np.all(impulse[modes == row.BACKWARD] == p.backward[modes == row.BACKWARD]), "to the bit"
     joints, before = p.table(impulse), modes.copy()
-    joints[:, ss.UNCONSTRAINED] = v
+    joints[:, row.UNCONSTRAINED] = v
     assert ss.solve(p.a, joints, modes, np.empty((n, n)), np.empty(n)) == (0, 0.0)
     assert np.array_equal(modes, before)
-    assert np.array_equal(joints[:, [ss.VELOCITY, ss.IMPULSE]], np.column_stack([v, impulse]))
+    assert np.array_equal(joints[:, [row.VELOCITY, row.IMPULSE]], np.column_stack([v, impulse]))
 
 
 def test_fallback_finds_the_solution_where_simultaneous_moves_cycle() -> None:
@@ -109,7 +110,7 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
     n = int(rng.integers(1, 5))
     p = random_problem(rng, n, 1.0)
     joints, v = p.table(rng.standard_normal(n)), rng.choice([0.1, 1.0, 5.0], n) * rng.standard_normal(n)
-    joints[:, ss.VELOCITY] = v
+    joints[:, row.VELOCITY] = v
     expected = p.residual(v, p.a @ (v - p.free))
     assert ss.residual(p.a, joints) == pytest.approx(expected, rel=1e-10)
 
@@ -120,26 +121,26 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
 def test_only_modes_that_exist_are_tried(bounds: tuple[float, float], lower: float, upper: float) -> None:
     """There is no limit mode at a velocity bound of 0, and no stuck mode without friction and limits."""
     frictionless = not any(bounds) and lower < 0.0 < upper
-    exist = {ss.AT_LOWER: -np.inf < lower < 0.0, ss.BACKWARD: lower < 0.0, ss.STUCK: not frictionless}
-    exist |= {ss.FORWARD: upper > 0.0, ss.AT_UPPER: 0.0 < upper < np.inf}
-    instead = {ss.AT_LOWER: [1, 2], ss.BACKWARD: [2], ss.STUCK: [3], ss.FORWARD: [2], ss.AT_UPPER: [3, 2]}
+    exist = {row.AT_LOWER: -np.inf < lower < 0.0, row.BACKWARD: lower < 0.0, row.STUCK: not frictionless}
+    exist |= {row.FORWARD: upper > 0.0, row.AT_UPPER: 0.0 < upper < np.inf}
+    instead = {row.AT_LOWER: [1, 2], row.BACKWARD: [2], row.STUCK: [3], row.FORWARD: [2], row.AT_UPPER: [3, 2]}
     for mode in range(5):
         joints, modes = _one(np.nan, bounds, lower, upper).table(), np.array([mode])
         ss.replace_invalid_modes(joints, modes)
         assert modes[0] == next(s for s in [mode, *instead[mode]] if exist[s])
-        assert joints[0, ss.FRICTIONLESS] == frictionless
+        assert joints[0, row.FRICTIONLESS] == frictionless
 
 
 @both_solvers
 @pytest.mark.parametrize(
     ("free", "velocity", "mode"),
     [
-        (-7.0, -4.0, ss.AT_LOWER),
-        (-3.0, -2.0, ss.BACKWARD),
-        (-0.5, 0.0, ss.STUCK),
-        (0.5, 0.0, ss.STUCK),
-        (3.0, 2.0, ss.FORWARD),
-        (7.0, 5.0, ss.AT_UPPER),
+        (-7.0, -4.0, row.AT_LOWER),
+        (-3.0, -2.0, row.BACKWARD),
+        (-0.5, 0.0, row.STUCK),
+        (0.5, 0.0, row.STUCK),
+        (3.0, 2.0, row.FORWARD),
+        (7.0, 5.0, row.AT_UPPER),
     ],
 )
 def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, coupled: bool) -> None:
@@ -149,7 +150,7 @@ def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, co
         modes = np.array([start])
         v, impulse, error, solves = p.solved(modes)
         assert [v.sum(), impulse[0], error] == pytest.approx([velocity, right, 0.0], rel=0, abs=room)
-        from_rest = 1 + abs(mode - ss.STUCK)
+        from_rest = 1 + abs(mode - row.STUCK)
         assert solves == ((1 + from_rest if start != mode else 1) if coupled else 1 + abs(mode - start))
         assert modes[0] == mode
         if not coupled:
@@ -164,10 +165,10 @@ def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, co
 @pytest.mark.parametrize(
     ("free", "velocity", "both"),
     [
-        (-5.0, -4.0, (ss.AT_LOWER, ss.BACKWARD)),
-        (-1.0, 0.0, (ss.BACKWARD, ss.STUCK)),
-        (1.0, 0.0, (ss.STUCK, ss.FORWARD)),
-        (6.0, 5.0, (ss.FORWARD, ss.AT_UPPER)),
+        (-5.0, -4.0, (row.AT_LOWER, row.BACKWARD)),
+        (-1.0, 0.0, (row.BACKWARD, row.STUCK)),
+        (1.0, 0.0, (row.STUCK, row.FORWARD)),
+        (6.0, 5.0, (row.FORWARD, row.AT_UPPER)),
     ],
 )
 def test_where_two_modes_meet_each_is_kept(free: float, velocity: float, both: tuple[int, int], coupled: bool) -> None:
@@ -180,16 +181,16 @@ def test_where_two_modes_meet_each_is_kept(free: float, velocity: float, both: t
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_limit_holds_a_joint_once_the_load_reaches_the_friction_bound(sign: int) -> None:
-    limit = ss.AT_UPPER if sign > 0 else ss.AT_LOWER
+    limit = row.AT_UPPER if sign > 0 else row.AT_LOWER
     room = (-5.0, 0.0) if sign > 0 else (0.0, 5.0)
-    loads = ((3.0, limit), (np.nextafter(3.0, 0.0), ss.STUCK), (-3.5, ss.BACKWARD if sign > 0 else ss.FORWARD))
+    loads = ((3.0, limit), (np.nextafter(3.0, 0.0), row.STUCK), (-3.5, row.BACKWARD if sign > 0 else row.FORWARD))
     for load, mode in loads:
         for start in range(5):
             modes = np.array([start])
             v, impulse, error, _ = _one(sign * load, (3.0, 3.0), *room).solved(modes)
             expected = (0.0, -sign * load) if load > 0.0 else (-0.5 * sign, 3.0 * sign)
             assert (v, impulse, error) == (*expected, 0.0) and modes[0] == mode
-    for free, at in ((0.0, ss.STUCK), (0.0, limit), (5.0 * sign, limit)):
+    for free, at in ((0.0, row.STUCK), (0.0, limit), (5.0 * sign, limit)):
         modes = np.array([at])
         p = _one(free, (0.0, 0.0), *(room if free == 0.0 else (-5.0, 5.0)))
         v, _, _, solves = p.solved(modes)
@@ -199,14 +200,14 @@ def test_limit_holds_a_joint_once_the_load_reaches_the_friction_bound(sign: int)
 def test_nothing_is_solved_only_if_no_mode_changes() -> None:
     """Two joints that continue to slip; then one that stops."""
     for free, solves in (([3.0, 3.0], 0), ([3.0, 0.0], 2), ([0.0, 3.0], 2)):
-        p, modes = _wide(np.eye(2), np.array(free), [1.0, 1.0]), np.array([ss.FORWARD, ss.FORWARD])
+        p, modes = _wide(np.eye(2), np.array(free), [1.0, 1.0]), np.array([row.FORWARD, row.FORWARD])
         assert ss.modes_unchanged(p.table(-1.0), modes) == (solves == 0)
         v, _, error, count = p.solved(modes, -1.0)
         assert (count, error, v.tolist()) == (solves, 0.0, [max(f - 1.0, 0.0) for f in free])
 
 
 @both_solvers
-@pytest.mark.parametrize("start", [ss.BACKWARD, ss.FORWARD])
+@pytest.mark.parametrize("start", [row.BACKWARD, row.FORWARD])
 def test_without_friction_both_directions_are_one_mode(start: int, coupled: bool) -> None:
     for free, velocity, solves in ((-9.0, -4.0, 2), (-3.0, -3.0, 0), (0.0, 0.0, 0), (3.0, 3.0, 0), (9.0, 5.0, 2)):
         modes, p = np.array([start]), _one(free, (0.0, 0.0), coupled=coupled)
@@ -214,9 +215,9 @@ def test_without_friction_both_directions_are_one_mode(start: int, coupled: bool
         assert v.sum() == pytest.approx(velocity, rel=0, abs=1e-13 * coupled)
         assert count == solves + coupled
         if solves:
-            assert modes[0] == (ss.AT_LOWER if free < 0.0 else ss.AT_UPPER)
+            assert modes[0] == (row.AT_LOWER if free < 0.0 else row.AT_UPPER)
         elif not coupled:
-            assert modes[0] == (ss.BACKWARD if free < 0.0 else ss.FORWARD)
+            assert modes[0] == (row.BACKWARD if free < 0.0 else row.FORWARD)
             assert p.solved(np.array([start]), descend=True)[3] == 1
 
 
@@ -230,13 +231,13 @@ def test_rounding_of_the_load_does_not_cause_slipping(unit: float, sign: int, co
         load = 3.0 * unit * sign
         for above, solves in ((1e-12, 1), (1e-8, 3 if coupled else 2)):
             p = _one(load * (1.0 + above), bounds, -np.inf, np.inf, coupled)
-            v, _, error, count = p.solved(np.array([ss.STUCK]))
+            v, _, error, count = p.solved(np.array([row.STUCK]))
             assert count == solves
             assert v.sum() == pytest.approx(load * above * (solves > 1), rel=1e-6, abs=1e-15 * unit)
             assert error <= 1e-11 * unit
         if not coupled:
             p = _one(load * (1.0 + 1e-12), bounds, -np.inf, np.inf)
-            v, _, _, count = p.solved(np.array([ss.STUCK]), -load * (1.0 + 1e-12))
+            v, _, _, count = p.solved(np.array([row.STUCK]), -load * (1.0 + 1e-12))
             assert (v, count) == (0.0, 0), "held by the unconstrained motion"
 
 
@@ -244,11 +245,11 @@ def test_rounding_of_the_load_does_not_cause_slipping(unit: float, sign: int, co
 def test_rounding_of_large_terms_does_not_cause_slipping(sign: float) -> None:
     """Two stuck joints with impulses of -1 - 1e-7 and -3e6: the first is the difference of terms of 2e6."""
     a, free = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1e6 + 0.5 * (1.0 + 1e-7), -2e6])
-    v, _, _, solves = _wide(a, sign * free, [1.0, 1e7]).solved(np.array([ss.STUCK, ss.STUCK]))
+    v, _, _, solves = _wide(a, sign * free, [1.0, 1e7]).solved(np.array([row.STUCK, row.STUCK]))
     assert (v[0], solves) == (0.0, 1)
 
 
 @pytest.mark.parametrize("bad", [0, 1])
 def test_indefinite_matrix_gives_nan(bad: int) -> None:
     p = _wide(np.diag(np.where(np.arange(2) == bad, -1.0, 1.0)), np.array([4.0, 5.0]), [1.0, 1.0])
-    assert np.isnan(p.solved(np.full(2, ss.FORWARD))[0]).all()
+    assert np.isnan(p.solved(np.full(2, row.FORWARD))[0]).all()

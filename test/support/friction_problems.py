@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from robot_dynamics_ros.simulation import coupled
-from robot_dynamics_ros.simulation import stick_slip as ss
+from robot_dynamics_ros.simulation.step import coupled, row
+from robot_dynamics_ros.simulation.step import stick_slip as ss
 from support.arms import Array
 
 
@@ -43,13 +43,16 @@ class Problem:
 
     def table(self, held: Array | float = 0.0) -> Array:
         """Return the input of the kernel, with the initial impulse ``held`` in the unconstrained motion."""
-        joints = np.full((len(self.directions), ss.ROW_SIZE), np.nan)
-        joints[:, ss.BOUND_FORWARD], joints[:, ss.BOUND_BACKWARD] = self.forward, self.backward
-        joints[:, ss.LOWER], joints[:, ss.UPPER] = self.lower, self.upper
+        joints = np.full((len(self.directions), row.SIZE), np.nan)
+        joints[:, row.BOUND_FORWARD], joints[:, row.BOUND_BACKWARD] = self.forward, self.backward
+        joints[:, row.LOWER], joints[:, row.UPPER] = self.lower, self.upper
         if self.e is None:
             held = np.broadcast_to(held, self.free.shape)
-            joints[:, ss.UNCONSTRAINED], joints[:, ss.INITIAL_IMPULSE] = self.free + np.linalg.solve(self.a, held), held
-            joints[:, ss.IMPULSE] = 0.0
+            joints[:, row.UNCONSTRAINED], joints[:, row.INITIAL_IMPULSE] = (
+                self.free + np.linalg.solve(self.a, held),
+                held,
+            )
+            joints[:, row.IMPULSE] = 0.0
         return joints
 
     def solved(self, modes: NDArray[np.int64], held: Array | float = 0.0, descend: bool = False) -> Any:
@@ -59,16 +62,16 @@ class Problem:
         if self.e is not None:
             v, carried = np.empty(n), np.broadcast_to(held, n).copy()
             free = self.free + np.linalg.solve(self.a, carried)
-            solves, error = coupled.solve_coupled(self.a, self.e, joints, modes, free, carried, v)
-            assert joints[:, ss.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
-            return v, joints[:, ss.IMPULSE].copy(), error, solves
+            solves, error = coupled.solve_coupled(coupled.Problem(self.a, self.e, joints, modes, free, carried), v)
+            assert joints[:, row.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
+            return v, joints[:, row.IMPULSE].copy(), error, solves
         if descend:
             solves = ss.descend(self.a, joints, modes, np.empty((n, n)), np.empty(n))
-            ss.label_modes(joints, modes)
+            row.label_modes(joints, modes)
             error = ss.residual(self.a, joints)
         else:
             solves, error = ss.solve(self.a, joints, modes, np.empty((n, n)), np.empty(n))
-        return joints[:, ss.VELOCITY].copy(), joints[:, ss.IMPULSE].copy(), error, solves
+        return joints[:, row.VELOCITY].copy(), joints[:, row.IMPULSE].copy(), error, solves
 
     def violation(self, v: Array) -> float:
         """Return the relative distance of A (v - free) to the E^T lambda with each lambda in its range."""
@@ -100,11 +103,11 @@ class Problem:
         n, best, least = len(self.free), np.zeros(len(self.free)), self.objective(np.zeros(len(self.free)))
         for modes in itertools.product(range(5), repeat=len(self.directions)):
             mode = np.array(modes)
-            held = (mode != ss.BACKWARD) & (mode != ss.FORWARD)
-            ends = np.select([mode == ss.AT_LOWER, mode == ss.AT_UPPER], [self.lower, self.upper], 0.0)
+            held = (mode != row.BACKWARD) & (mode != row.FORWARD)
+            ends = np.select([mode == row.AT_LOWER, mode == row.AT_UPPER], [self.lower, self.upper], 0.0)
             if not np.isfinite(ends).all():
                 continue
-            pull = np.select([mode == ss.BACKWARD, mode == ss.FORWARD], [self.backward, -self.forward], 0.0)
+            pull = np.select([mode == row.BACKWARD, mode == row.FORWARD], [self.backward, -self.forward], 0.0)
             e = self.directions[held]
             system = np.block([[self.a, -e.T], [e, np.zeros((len(e), len(e)))]])
             load = np.concatenate([self.a @ self.free + self.directions.T @ pull, ends[held]])
@@ -122,10 +125,10 @@ class Problem:
         """
         n, e, count = len(self.free), self.directions, 0
         loose = (self.forward + self.backward == 0.0) & (self.lower < 0.0) & (self.upper > 0.0)
-        modes, v = np.where(loose, ss.FORWARD, ss.STUCK), np.zeros(n)
+        modes, v = np.where(loose, row.FORWARD, row.STUCK), np.zeros(n)
         while True:
-            slips = (modes == ss.FORWARD) | (modes == ss.BACKWARD)
-            friction = np.select([modes == ss.FORWARD, modes == ss.BACKWARD], [-self.forward, self.backward], 0.0)
+            slips = (modes == row.FORWARD) | (modes == row.BACKWARD)
+            friction = np.select([modes == row.FORWARD, modes == row.BACKWARD], [-self.forward, self.backward], 0.0)
             held = e[~slips]
             system = np.block([[self.a, -held.T], [held, np.zeros((len(held), len(held)))]])
             force = e.T @ friction - self.a @ (v - self.free)
@@ -135,8 +138,8 @@ class Problem:
             count += 1
             # Step to the first blocking row.
             z, dz = e @ v, e @ step
-            low = np.where((modes == ss.BACKWARD) | loose, self.lower, 0.0)
-            high = np.where((modes == ss.FORWARD) | loose, self.upper, 0.0)
+            low = np.where((modes == row.BACKWARD) | loose, self.lower, 0.0)
+            high = np.where((modes == row.FORWARD) | loose, self.upper, 0.0)
             end = np.where(dz < 0.0, low, high)
             turns = slips & (dz != 0.0)
             share = np.where(turns, (end - z) / np.where(turns, dz, 1.0), 1.0)
@@ -144,18 +147,18 @@ class Problem:
             v = v + min(share[first], 1.0) * step
             assert self.objective(v) <= before + 1e-12 * abs(before), "otherwise modes could repeat"
             if share[first] < 1.0:
-                limit = ss.AT_LOWER if dz[first] < 0.0 else ss.AT_UPPER
-                modes[first] = limit if end[first] != 0.0 else ss.STUCK
+                limit = row.AT_LOWER if dz[first] < 0.0 else row.AT_UPPER
+                modes[first] = limit if end[first] != 0.0 else row.STUCK
                 continue
             above, below = impulse - self.backward, -self.forward - impulse
-            stuck = modes == ss.STUCK
-            backward = np.where(stuck & (self.lower < 0.0), above, np.where(modes == ss.AT_LOWER, -above, 0.0))
-            forward = np.where(stuck & (self.upper > 0.0), below, np.where(modes == ss.AT_UPPER, -below, 0.0))
+            stuck = modes == row.STUCK
+            backward = np.where(stuck & (self.lower < 0.0), above, np.where(modes == row.AT_LOWER, -above, 0.0))
+            forward = np.where(stuck & (self.upper > 0.0), below, np.where(modes == row.AT_UPPER, -below, 0.0))
             gain = np.maximum(np.maximum(backward, forward), 0.0) ** 2 / weight
             first = int(np.argmax(gain))
             if gain[first] < 1e-20:
                 return count, modes, v
-            modes[first] = ss.BACKWARD if backward[first] > forward[first] else ss.FORWARD
+            modes[first] = row.BACKWARD if backward[first] > forward[first] else row.FORWARD
 
 
 def _matrix(rng: np.random.Generator, n: int, spread: float) -> Array:

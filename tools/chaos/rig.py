@@ -56,7 +56,7 @@ SAFETY: Mapping[str, object] = {
 WATCHDOG: Mapping[str, object] = {
     "publish_rate": RATE,
     "command_timeout": COMMAND_TIMEOUT,
-    "on_command_timeout": "hold",
+    "on_command_timeout": "brake",
 }
 
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics_ros.analysis.identification.friction import REST_SHARE
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 
-_STANDSTILL = 0.02  # of a joint's highest speed: below it Coulomb friction is proportional to the speed
 _NEGLIGIBLE = 0.05  # of the measured RMS torque or of gravity: smaller effects are not listed
 _NO_GRAVITY = 0.15  # of the model's gravity
 _SMALL_ANGLE = 3.0  # degrees
@@ -187,7 +187,8 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion, n = evidence.motion, model.n
     columns = np.zeros((len(motion.time), n, 3 * n))
     joints = np.arange(n)
-    slow = np.maximum(_STANDSTILL * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
+    # Coulomb friction is proportional to the speed of a joint at rest.
+    slow = np.maximum(REST_SHARE * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
     columns[:, joints, joints] = motion.qd
     columns[:, joints, n + joints] = np.clip(motion.qd / slow, 0.0, 1.0)
     columns[:, joints, 2 * n + joints] = np.clip(motion.qd / slow, -1.0, 0.0)

@@ -15,7 +15,8 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 COEFFICIENTS = ("viscous", "coulomb", "coulomb_negative", "static", "sigmoid")
 """Friction coefficients of a joint by their keys in the dynamics file; ``sigmoid`` is its amplitude."""
 
-_STANDSTILL = 0.02  # of a joint's highest speed
+REST_SHARE = 0.02
+"""Share of its highest speed up to which a joint counts as being at rest."""
 _DECAY = 0.05  # of a joint's highest speed, over which friction falls by a factor e
 _STRIBECK_VELOCITIES = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed
 _SIGMOID_WIDTHS = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed: inverse of the slope
@@ -95,7 +96,7 @@ def at_rest(rates: Array, reach: int) -> NDArray[np.bool_]:
     Friction is undetermined there: it balances the load at rest, and the filter smears its step at a reversal. At rest
     means below 2 % of the joint's highest speed in ``rates`` (m, joints).
     """
-    still: NDArray[np.bool_] = np.abs(rates) <= _STANDSTILL * np.abs(rates).max(axis=0, initial=0.0)
+    still: NDArray[np.bool_] = np.abs(rates) <= REST_SHARE * np.abs(rates).max(axis=0, initial=0.0)
     still[1:] |= np.signbit(rates[1:]) != np.signbit(rates[:-1])
     if reach > 0:
         still = np.asarray(maximum_filter1d(still.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)

@@ -29,7 +29,7 @@ _REACH = len(_STENCIL) // 2
 _LOCKED = 100_000_000  # ns without effort and motion, from which on brakes hold the robot
 _RESTART = 1_000_000_000  # ns; a larger step backwards is a clock that was reset, not messages out of order
 _PAUSE = 60_000_000_000  # ns that replace such a step
-_STANDSTILL = 1e-3  # rad or m that a joint at rest may move
+_REST_TRAVEL = 1e-3  # rad or m that a joint at rest may move
 
 ROUNDING = 1e-9
 """Effort (Nm or N) below which a measured effort or its variation counts as zero."""
@@ -122,7 +122,7 @@ class RecordedMotion:
     @property
     def still(self) -> NDArray[np.bool_]:
         """True (n,) for joints whose positions lie within less than 1e-3 rad or m."""
-        return np.asarray(np.ptp(self.q, axis=0) < _STANDSTILL)
+        return np.asarray(np.ptp(self.q, axis=0) < _REST_TRAVEL)
 
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
         """Return the samples selected by a slice, a mask (m,) or an array of indices."""
@@ -407,7 +407,7 @@ def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]
     ends = np.flatnonzero(np.diff(zero, prepend=False, append=False)).reshape(-1, 2)
     for first, last in ends.tolist():
         lasts = stamps[last - 1] - stamps[first] >= _LOCKED
-        locked[first:last] = lasts and (np.ptp(series.position[first:last], axis=0) < _STANDSTILL).all()
+        locked[first:last] = lasts and (np.ptp(series.position[first:last], axis=0) < _REST_TRAVEL).all()
     return locked
 
 

@@ -23,7 +23,7 @@ Mask = NDArray[np.bool_]
 
 _MOST_WAITING = 100  # trajectories with a start in the future; bounds the memory
 _SLOWEST = 0.1  # smallest speed factor by which measured velocities are divided
-_STANDSTILL = 1e-6  # speed factor up to which the arm counts as stopped
+_STOPPED = 1e-6  # speed factor up to which the arm counts as stopped
 
 
 class _Piece(NamedTuple):
@@ -198,7 +198,7 @@ class MotionPlan:
         here, speed, _ = self._scaling.at(now)
         self._scaling = TimeScaling(now, here, speed, speed)
         q, qd, *_ = self._state(here)
-        if deceleration is None or speed <= _STANDSTILL:
+        if deceleration is None or speed <= _STOPPED:
             self._begin_stop(stop(here, q, 0.0 * qd, np.ones_like(qd)))
         else:
             self._begin_stop(stop(here, q, qd, deceleration / speed**2))

@@ -365,18 +365,21 @@ class _Text(InspectLoader):
 
 
 @cache  # so that each class of a module exists once
-def load_source(source: str, name: str) -> dict[str, Any]:
+def load_source(source: str, name: str, **functions: Callable[..., Any]) -> dict[str, Any]:
     """Return the namespace (objects by name) of a module with the given ``source``.
 
     Equal arguments give the same objects. The source is written to a file of the cache, since numba caches only
-    functions that are defined in files. ``name`` is the beginning of the module's and the file's name.
+    functions that are defined in files. ``name`` is the beginning of the module's and the file's name. ``functions``
+    of other loaded modules are global names of the module; each set of functions has a module and a file of its own.
     """
-    stem = f"{name}_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
+    key = source + "".join(function.__module__ for function in functions.values())
+    stem = f"{name}_{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     path = _source_file(stem, source) if COMPILED else None
     spec = util.spec_from_file_location(f"{_NAME}_{stem}", path, loader=None if path else _Text(source))
     assert spec is not None and spec.loader is not None
     module = util.module_from_spec(spec)
     sys.modules[spec.name] = module  # needed by numba when it loads cached code
+    vars(module).update(functions)
     spec.loader.exec_module(module)
     return vars(module)
 

@@ -241,9 +241,9 @@ class RobotModel(RobotProperties):
         """Return this model with kernels that are generated and compiled for this robot: Craig 6.13.
 
         They make inverse and forward dynamics, gravity torque and mass matrix faster. Call it for batches of thousands
-        of states and for long simulations; a controller does not need it. Each kernel is compiled at its first call, and single-state kernels also in ``warm_up``. This takes from
-        seconds to a minute, is logged, and is cached for later processes. Results agree with the general kernels up to
-        rounding.
+        of states and for long simulations; a controller does not need it. Each kernel is compiled at its first call,
+        and single-state kernels also in ``warm_up``. This takes from seconds to a minute, is logged, and is cached for
+        later processes. Results agree with the general kernels up to rounding.
         """
         # Imported here, since it delays the import of this module.
         from robot_dynamics_ros.dynamics.codegen.customised import CustomisedKernels

@@ -270,7 +270,7 @@ class RunningSimulation:
         if mode is SimulationMode.FAILED:
             return f"{self._arm.failure}; then call ~/reset"
         if mode is SimulationMode.TIMED_OUT:
-            return "brakes on" if self._settings.on_command_timeout == "hold" else "no effort"
+            return "brakes on" if self._settings.on_command_timeout == "brake" else "no effort"
         return self._missing() if mode is SimulationMode.WAITING else ""
 
     def _missing(self) -> str:

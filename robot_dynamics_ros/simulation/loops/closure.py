@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.elimination import Equations, eliminate, minimise_in_null_space, satisfy
+from robot_dynamics_ros.simulation.step.elimination import Equations, eliminate, minimise_in_null_space, satisfy
 
 RANK_TOLERANCE = 1e-5
 """Relative rank tolerance of the loop constraints: a planar mechanism stays planar with angles such as 1.5708."""
@@ -45,6 +45,8 @@ class Motions(NamedTuple):
     dependent: IntArray
 
 
+# Full pivoting finds the rank: the constraints of a planar loop normal to its plane vanish, and so do those that other
+# loops imply. Each pivot makes one coordinate depend on the others, which are the independent ones.
 @allocating_kernel
 def null_space(jacobian: Array, required: Array, most: int) -> Motions:
     """Return the solutions of G x = ``required`` (3 loops,).
@@ -54,10 +56,8 @@ def null_space(jacobian: Array, required: Array, most: int) -> Motions:
     """
     equations, n = jacobian.shape
     table, values, sizes = jacobian.copy(), required.copy(), np.zeros(equations)
-    for i in range(equations):
-        for k in range(3 * (i // 3), 3 * (i // 3) + 3):
-            for j in range(n):
-                sizes[i] = max(sizes[i], abs(jacobian[k, j]))
+    for i in range(0, equations, 3):
+        sizes[i : i + 3] = np.abs(jacobian[i : i + 3]).max()
     pivots, used = np.full(n, -1), np.zeros(equations, np.bool_)  # row of each dependent coordinate
     rank = 0
     while rank < min(most, equations, n):
@@ -71,26 +71,16 @@ def null_space(jacobian: Array, required: Array, most: int) -> Motions:
             break
         leading = table[row, column]
         values[row] /= leading
-        for j in range(n):
-            table[row, j] /= leading
+        table[row] /= leading
         for i in range(equations):
             share = table[i, column]
             if i != row and share != 0.0:
                 values[i] -= share * values[row]
-                for j in range(n):
-                    table[i, j] -= share * table[row, j]
+                table[i] -= share * table[row]
                 table[i, column] = 0.0
         pivots[column], used[row] = row, True
         rank += 1
-    free, dependent = np.empty(n - rank, np.int64), np.empty(rank, np.int64)
-    a = b = 0
-    for j in range(n):
-        if pivots[j] < 0:
-            free[a] = j
-            a += 1
-        else:
-            dependent[b] = j
-            b += 1
+    free, dependent = np.flatnonzero(pivots < 0), np.flatnonzero(pivots >= 0)
     basis, offset = np.zeros((n, n - rank)), np.zeros(n)
     for a in range(n - rank):
         basis[free[a], a] = 1.0
@@ -194,8 +184,7 @@ def minimise(
     failed = minimise_in_null_space(equations, small, reduced_vector(left, motions.basis), step)
     if failed >= 0:
         return int(motions.free[failed]), equations
-    for a in range(d):
-        u[a] += step[a]
+    u += step
     expand_motion(motions, u, result)
     return -1, equations
 
@@ -210,9 +199,7 @@ def round_to_targets(motions: Motions, directions: Array, chosen: NDArray[np.boo
     rank, n, rows = motions.dependent.shape[0], x.shape[0], directions.shape[0]
     table, all_targets = np.zeros((rows + rank, n)), np.zeros(rows + rank)
     all_chosen = np.ones(rows + rank, np.bool_)
-    for k in range(rows):
-        all_chosen[k], all_targets[k] = chosen[k], targets[k]
-        table[k] = directions[k]
+    all_chosen[:rows], all_targets[:rows], table[:rows] = chosen, targets, directions
     for i in range(rank):
         j = motions.dependent[i]
         all_targets[rows + i] = motions.offset[j]

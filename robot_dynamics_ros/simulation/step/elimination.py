@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.stick_slip import AT_REST
+from robot_dynamics_ros.simulation.step import row
 
 DEPENDENCE_TOLERANCE = 1e-11
 """A row is linearly dependent if elimination reduces it below this share of its largest coefficient."""
@@ -51,10 +51,10 @@ class Equations(NamedTuple):
 
 
 @kernel
-def _subtract(share: float, row: Array, other: Array) -> None:
+def _subtract(share: float, one: Array, other: Array) -> None:
     """Subtract ``share`` times a row from another one."""
-    for j in range(row.shape[0]):
-        other[j] -= share * row[j]
+    for j in range(one.shape[0]):
+        other[j] -= share * one[j]
 
 
 @kernel
@@ -66,6 +66,9 @@ def contains(numbers: IntArray, count: int, number: int) -> bool:
     return False
 
 
+# Gauss-Jordan elimination, one row after the other, with the largest coefficient as pivot. What remains of a dependent
+# row is rounding error only: such rows are recognised and skipped. The mixture records how the original rows combine,
+# from which their multipliers follow.
 @allocating_kernel
 def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
     """Reduce the equations E_k v = targets[k] of the ``chosen`` rows to new arrays.
@@ -76,28 +79,28 @@ def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> E
     rows, n = directions.shape
     table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
     pivots, members, rank = np.full(n, -1), np.full(n, -1), 0
-    row, part = np.empty(n), np.empty(n)
+    left, part = np.empty(n), np.empty(n)
     for k in range(rows):
         if not chosen[k] or rank == n:
             continue
         size, value = 0.0, targets[k]
         for j in range(n):
-            row[j], part[j] = directions[k, j], 0.0
-            size = max(size, abs(row[j]))
+            left[j], part[j] = directions[k, j], 0.0
+            size = max(size, abs(left[j]))
         part[rank] = 1.0
         for i in range(rank):
-            share = row[pivots[i]]
-            _subtract(share, table[i], row)
+            share = left[pivots[i]]
+            _subtract(share, table[i], left)
             _subtract(share, mixture[i], part)
             value -= share * values[i]
         pivot = 0
         for j in range(n):
-            pivot = j if abs(row[j]) > abs(row[pivot]) else pivot
-        leading = row[pivot]
+            pivot = j if abs(left[j]) > abs(left[pivot]) else pivot
+        leading = left[pivot]
         if not abs(leading) > DEPENDENCE_TOLERANCE * size:
             continue
         for j in range(n):
-            table[rank, j], mixture[rank, j] = row[j] / leading, part[j] / leading
+            table[rank, j], mixture[rank, j] = left[j] / leading, part[j] / leading
         values[rank] = value / leading
         for i in range(rank):
             share = table[i, pivot]
@@ -124,14 +127,10 @@ def satisfy(equations: Equations, vector: Array) -> None:
 @allocating_kernel
 def _free_coordinates(equations: Equations) -> IntArray:
     """Return the coordinates that are not pivots."""
-    n = equations.targets.shape[0]
-    others = np.empty(n - equations.rank, np.int64)
-    count = 0
-    for j in range(n):
-        if not contains(equations.pivots, equations.rank, j):
-            others[count] = j
-            count += 1
-    return others
+    others = np.ones(equations.targets.shape[0], np.bool_)
+    for i in range(equations.rank):
+        others[equations.pivots[i]] = False
+    return np.flatnonzero(others)
 
 
 @allocating_kernel
@@ -174,8 +173,8 @@ def multiplier(equations: Equations, pull: Array, i: int) -> float:
     ``i`` is a position in ``equations.members``, from 0 to rank - 1, not the index of an original row.
     """
     total = 0.0
-    for row in range(equations.rank):
-        total += equations.mixture[row, i] * pull[equations.pivots[row]]
+    for k in range(equations.rank):
+        total += equations.mixture[k, i] * pull[equations.pivots[k]]
     return total
 
 
@@ -190,7 +189,7 @@ def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -
     Returns -1, or the coordinate at which A, reduced to the moving directions, is not positive definite; ``motion`` is
     then no solution.
     """
-    equations = eliminate(directions, rows[:, AT_REST] > 0.0, np.zeros(rows.shape[0]))
+    equations = eliminate(directions, rows[:, row.AT_REST] > 0.0, np.zeros(rows.shape[0]))
     failed = minimise_in_null_space(equations, matrix, motion[1], motion[0])
     for i in range(motion.shape[1]):
         motion[1, i] = -motion[1, i]

@@ -19,45 +19,21 @@ from __future__ import annotations
 
 import math
 
+from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
 from robot_dynamics_ros.dynamics.kernels.friction import friction_bound, smooth_friction, smooth_slope
-from robot_dynamics_ros.dynamics.kernels.layout import COULOMB, COULOMB_NEGATIVE
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.simulation.arrays import (
-    CONSTRAINT_IMPULSE,
-    DRIVE,
-    FASTEST,
-    FORCE,
-    HIGHEST,
-    LOWEST,
-    MOVES,
+from robot_dynamics_ros.simulation.step import row, vector
+from robot_dynamics_ros.simulation.step.arrays import (
     NOT_FINITE,
     NOT_POSITIVE_DEFINITE,
     OK,
-    POSITION,
-    SCRATCH,
-    STIFFNESS,
     TOO_STIFF,
-    UNCONSTRAINED_POSITION,
-    UNCONSTRAINED_VELOCITY,
-    VELOCITY,
     Buffers,
     Joints,
     Outcome,
     State,
-)
-from robot_dynamics_ros.simulation.stick_slip import (
-    AT_LOWER,
-    AT_REST,
-    AT_UPPER,
-    BOUND_BACKWARD,
-    BOUND_FORWARD,
-    LOWER,
-    STUCK,
-    UPPER,
-    slip_impulse,
-    slips,
 )
 
 _CHECK_ABOVE = 0.2  # of M_kk: below it, rk4 is taken as stable without computing M^-1
@@ -84,12 +60,14 @@ def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Arr
     """Add joint i's friction bounds over ``dt`` (s) to its row, which has position ``y`` and velocity ``z``."""
     k, factor = joints.rows[i], joints.factors[i]
     share, friction = dt * abs(factor), joints.friction[i]
-    forward = share * friction_bound(friction, friction[COULOMB], factor * y, factor * z)
-    backward = share * friction_bound(friction, friction[COULOMB_NEGATIVE], factor * y, factor * z)
-    rows[k, BOUND_FORWARD] += forward if factor > 0.0 else backward
-    rows[k, BOUND_BACKWARD] += backward if factor > 0.0 else forward
+    forward = share * friction_bound(friction, friction[layout.COULOMB], factor * y, factor * z)
+    backward = share * friction_bound(friction, friction[layout.COULOMB_NEGATIVE], factor * y, factor * z)
+    rows[k, row.BOUND_FORWARD] += forward if factor > 0.0 else backward
+    rows[k, row.BOUND_BACKWARD] += backward if factor > 0.0 else forward
 
 
+# Friction at rest can exceed that in motion (static friction, Stribeck effect). A row that would reverse passes through
+# rest, where it may stick: it gets the larger bounds.
 @kernel
 def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
     """Use the friction bounds of joints at rest, in ``buffers.rows``, for rows whose velocity changes sign in the step.
@@ -97,18 +75,21 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
     The velocities compared are that of ``state`` and the unconstrained one in ``buffers``. The bounds are impulses over
     ``dt``, Nm s or N s.
     """
-    rows, directions, free = buffers.rows, joints.directions, buffers.vectors[UNCONSTRAINED_VELOCITY]
+    rows, directions, free = buffers.rows, joints.directions, buffers.vectors[vector.UNCONSTRAINED_VELOCITY]
     for k in range(rows.shape[0]):
         before = row_product(directions, k, state.velocity)
         after = row_product(directions, k, free)
         if before * after < 0.0:
             y = row_product(directions, k, state.position)
-            rows[k, BOUND_FORWARD] = rows[k, BOUND_BACKWARD] = 0.0
+            rows[k, row.BOUND_FORWARD] = rows[k, row.BOUND_BACKWARD] = 0.0
             for i in range(joints.rows.shape[0]):
                 if joints.rows[i] == k:
                     _add_bounds(joints, i, dt, y, 0.0, rows)
 
 
+# The friction problem starts from the modes of the last step. Slipping rows get their Coulomb torque as part of the
+# drive, and rows at rest are locked, so that the unconstrained motion already is the solution if no mode changes.
+# Limits become velocity limits: the largest velocity is the one that reaches the position limit within the step.
 @kernel
 def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
     """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers.
@@ -120,29 +101,29 @@ def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers:
     rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
     for k in range(rows.shape[0]):
-        rows[k, BOUND_FORWARD] = rows[k, BOUND_BACKWARD] = 0.0
+        rows[k, row.BOUND_FORWARD] = rows[k, row.BOUND_BACKWARD] = 0.0
     for i in range(joints.rows.shape[0]):
         k = joints.rows[i]
         y = row_product(joints.directions, k, state.position)
         z = row_product(joints.directions, k, state.velocity)
         _add_bounds(joints, i, dt, y, z, rows)
     for j in range(tau.shape[0]):
-        vectors[DRIVE, j], vectors[CONSTRAINT_IMPULSE, j] = tau[j], 0.0
+        vectors[vector.DRIVE, j], vectors[vector.CONSTRAINT_IMPULSE, j] = tau[j], 0.0
     for k in range(rows.shape[0]):
         y = row_product(joints.directions, k, state.position)
         z = row_product(joints.directions, k, state.velocity)
-        rows[k, LOWER] = max(-ranges[k, FASTEST], min(0.0, (ranges[k, LOWEST] - y) / dt))
-        rows[k, UPPER] = min(ranges[k, FASTEST], max(0.0, (ranges[k, HIGHEST] - y) / dt))
-        impulse = slip_impulse(rows, k, state.modes[k])
-        rows[k, AT_REST] = 0.0 if slips(state.modes[k]) or z != 0.0 else 1.0
+        rows[k, row.LOWER] = max(-ranges[k, row.FASTEST], min(0.0, (ranges[k, row.LOWEST] - y) / dt))
+        rows[k, row.UPPER] = min(ranges[k, row.FASTEST], max(0.0, (ranges[k, row.HIGHEST] - y) / dt))
+        impulse = row.slip_impulse(rows, k, state.modes[k])
+        rows[k, row.AT_REST] = 0.0 if row.slips(state.modes[k]) or z != 0.0 else 1.0
         if separable:
-            vectors[MOVES, k] = 1.0 - rows[k, AT_REST]
-            vectors[DRIVE, k] += impulse / dt
-            vectors[CONSTRAINT_IMPULSE, k] = impulse
+            vectors[vector.MOVES, k] = 1.0 - rows[k, row.AT_REST]
+            vectors[vector.DRIVE, k] += impulse / dt
+            vectors[vector.CONSTRAINT_IMPULSE, k] = impulse
         elif impulse != 0.0:
             for j in range(tau.shape[0]):
-                vectors[DRIVE, j] += joints.directions[k, j] * impulse / dt
-                vectors[CONSTRAINT_IMPULSE, j] += joints.directions[k, j] * impulse
+                vectors[vector.DRIVE, j] += joints.directions[k, j] * impulse / dt
+                vectors[vector.CONSTRAINT_IMPULSE, j] += joints.directions[k, j] * impulse
 
 
 @kernel
@@ -154,17 +135,17 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
     """
     vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
-        vectors[FORCE, j], vectors[STIFFNESS, j] = vectors[DRIVE, j], 0.0
+        vectors[vector.FORCE, j], vectors[vector.STIFFNESS, j] = vectors[vector.DRIVE, j], 0.0
     for i in range(joints.rows.shape[0]):
         k, factor = joints.rows[i], joints.factors[i]
         if separable:
-            vectors[FORCE, k] -= factor * smooth_friction(joints.friction[i], factor * v[k])
+            vectors[vector.FORCE, k] -= factor * smooth_friction(joints.friction[i], factor * v[k])
             if dt > 0.0:
-                vectors[STIFFNESS, k] += dt * factor * factor * smooth_slope(joints.friction[i], factor * v[k])
+                vectors[vector.STIFFNESS, k] += dt * factor * factor * smooth_slope(joints.friction[i], factor * v[k])
         else:
             torque = factor * smooth_friction(joints.friction[i], factor * row_product(joints.directions, k, v))
             for j in range(v.shape[0]):
-                vectors[FORCE, j] -= joints.directions[k, j] * torque
+                vectors[vector.FORCE, j] -= joints.directions[k, j] * torque
 
 
 @kernel
@@ -190,7 +171,7 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
 def add_reaction_impulse(buffers: Buffers, motion: Array, duration: float) -> None:
     """Add the reaction of the rows at rest, ``motion[1]``, times ``duration`` (s) to the row CONSTRAINT_IMPULSE."""
     for j in range(motion.shape[1]):
-        buffers.vectors[CONSTRAINT_IMPULSE, j] += duration * motion[1, j]
+        buffers.vectors[vector.CONSTRAINT_IMPULSE, j] += duration * motion[1, j]
 
 
 @kernel
@@ -203,10 +184,12 @@ def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) 
     add_reaction_impulse(buffers, motion, dt)
     vectors = buffers.vectors
     for j in range(motion.shape[1]):
-        vectors[UNCONSTRAINED_VELOCITY, j] = state.velocity[j] + dt * motion[0, j]
-        vectors[UNCONSTRAINED_POSITION, j] = state.position[j] + dt * vectors[UNCONSTRAINED_VELOCITY, j]
+        vectors[vector.UNCONSTRAINED_VELOCITY, j] = state.velocity[j] + dt * motion[0, j]
+        vectors[vector.UNCONSTRAINED_POSITION, j] = state.position[j] + dt * vectors[vector.UNCONSTRAINED_VELOCITY, j]
 
 
+# A diagonal element of a symmetric matrix bounds its largest eigenvalue from below. Column k of dt B^1/2 M^-1 B^1/2 is
+# needed only if dt B_kk is large compared to M_kk; then M is factorised once.
 @kernel
 def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tuple[int, int]:
     """Return TOO_STIFF and the joint if smooth friction makes rk4 unstable at the velocity ``v`` (n,), else OK and -1.
@@ -216,16 +199,16 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
     ``buffers.motion``. The joint is the index of its coordinate. Arms that are not separable always get OK; their
     motion becomes NOT_FINITE instead.
     """
-    factor, column, ready = buffers.factor, buffers.vectors[SCRATCH], False
+    factor, column, ready = buffers.factor, buffers.vectors[vector.SCRATCH], False
     if joints.directions.shape[0] == 0:
         for i in range(joints.rows.shape[0]):
             k, ratio = joints.rows[i], joints.factors[i]
             stiffness = dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
-            if stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k] and buffers.vectors[MOVES, k] > 0.0:
+            if stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k] and buffers.vectors[vector.MOVES, k] > 0.0:
                 if not ready:
                     for a in range(v.shape[0]):
                         for b in range(a + 1):
-                            moves = buffers.vectors[MOVES, a] * buffers.vectors[MOVES, b]
+                            moves = buffers.vectors[vector.MOVES, a] * buffers.vectors[vector.MOVES, b]
                             factor[a, b] = moves * buffers.motion[2 + a, b] + (1.0 - moves) * (a == b)
                     factorise(factor)
                     ready = True
@@ -250,13 +233,13 @@ def exact_position(joints: Joints, buffers: Buffers, k: int, rested: bool, y: fl
     limit, the result is the limit, or ``y`` if that is beyond it. ``buffers`` have the new modes.
     """
     state, rows, ranges = buffers.modes[k], buffers.rows, joints.ranges
-    if state == STUCK and rested:
+    if state == row.STUCK and rested:
         return y
     # The active bound may be the velocity limit instead of the position limit.
-    if state == AT_LOWER and rows[k, LOWER] > -ranges[k, FASTEST]:
-        return float(min(y, ranges[k, LOWEST]))
-    if state == AT_UPPER and rows[k, UPPER] < ranges[k, FASTEST]:
-        return float(max(y, ranges[k, HIGHEST]))
+    if state == row.AT_LOWER and rows[k, row.LOWER] > -ranges[k, row.FASTEST]:
+        return float(min(y, ranges[k, row.LOWEST]))
+    if state == row.AT_UPPER and rows[k, row.UPPER] < ranges[k, row.FASTEST]:
+        return float(max(y, ranges[k, row.HIGHEST]))
     return math.nan
 
 
@@ -270,12 +253,12 @@ def update_state(state: State, buffers: Buffers, solves: int, error: float) -> O
     """
     vectors = buffers.vectors
     for j in range(vectors.shape[1]):
-        if not (math.isfinite(vectors[POSITION, j]) and math.isfinite(vectors[VELOCITY, j])):
+        if not (math.isfinite(vectors[vector.POSITION, j]) and math.isfinite(vectors[vector.VELOCITY, j])):
             bad = factorise(buffers.motion[2:])
             return (NOT_POSITIVE_DEFINITE, bad, solves, error) if bad >= 0 else (NOT_FINITE, j, solves, error)
     for j in range(vectors.shape[1]):
-        state.position[j], state.velocity[j] = vectors[POSITION, j], vectors[VELOCITY, j]
-        state.impulse[j] = vectors[CONSTRAINT_IMPULSE, j]
+        state.position[j], state.velocity[j] = vectors[vector.POSITION, j], vectors[vector.VELOCITY, j]
+        state.impulse[j] = vectors[vector.CONSTRAINT_IMPULSE, j]
     for k in range(buffers.modes.shape[0]):
         state.modes[k] = buffers.modes[k]
     return OK, -1, solves, error

@@ -1,0 +1,120 @@
+"""Arrays of a robot for the compiled step, its initial friction modes, and the joints that friction holds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels.kinematics import Loops, append_loops
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCITY
+from robot_dynamics_ros.dynamics.model.model_data import views
+from robot_dynamics_ros.simulation.step import row
+from robot_dynamics_ros.simulation.step.arrays import Arm, Coupled, Joints, Kind, Looped, Separable
+
+_SAME = 1e-12  # relative: directions that differ by less are one constraint row
+
+
+def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
+    """Return the constant data of a robot, as copies.
+
+    ``velocity_limits``: True to use the velocity limits of the URDF, False for infinite ones.
+    """
+    rows, factors, directions = _rows(model.coupling_matrix[: len(model.moving_joints)])
+    ranges = _ranges(model, directions)
+    if not velocity_limits:
+        ranges[:, row.FASTEST] = math.inf
+    separable = np.array_equal(directions, np.eye(model.n))
+    structure, numbers = model.kernels.topology.copy(), model.kernels.parameters.copy()
+    if model.loops:
+        structure, numbers = append_loops(structure, numbers, _loops(model))
+    elif separable:
+        directions = np.empty((0, model.n))
+    joints = Joints(model.friction_parameters.copy(), rows, factors, ranges, directions)
+    kind: Kind = Looped() if model.loops else Separable() if separable else Coupled()
+    return Arm(kind, views(structure, numbers), structure, numbers, joints)
+
+
+def initial_modes(joints: Joints, velocity: Array) -> IntArray:
+    """Return the modes (K,) of the constraint rows before the first step, at the ``velocity`` (n,).
+
+    A row at rest with Coulomb or static friction is STUCK. The others are BACKWARD if they move backward, else FORWARD.
+    """
+    rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
+    dry = np.zeros(len(joints.ranges))
+    levels = joints.friction[:, [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC]]
+    np.maximum.at(dry, joints.rows, levels.max(axis=1))
+    # A row without Coulomb friction is never stuck, even at rest.
+    slips = np.where(rates < 0.0, row.BACKWARD, row.FORWARD)
+    return np.where((rates == 0.0) & (dry > 0.0), row.STUCK, slips).astype(np.int64)
+
+
+def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, modes: IntArray) -> NDArray[np.bool_]:
+    """Return an array (..., n): True for coordinates held at rest by friction, and not by a limit.
+
+    ``model`` and ``joints`` are of the same robot, ``velocity`` (..., n) and ``modes`` (..., K) its state. A robot with
+    loops: True for all coordinates at rest if any joint is stuck, as it may hold them through the loop.
+    """
+    if len(joints.directions) == 0:
+        return np.equal(modes, row.STUCK)
+    moves = joints.directions != 0.0
+    at_limit = (moves & np.isin(modes, (row.AT_LOWER, row.AT_UPPER))[..., None]).any(axis=-2)
+    reach = np.ones_like(moves) if model.loops else moves
+    sticks = (reach & (modes == row.STUCK)[..., None]).any(axis=-2)
+    return np.asarray((velocity == 0.0) & sticks & ~at_limit)
+
+
+def _loops(model: RobotModel) -> Loops:
+    """Return the model's loops, with points in the bodies' frames."""
+    bodies, points = [], []
+    for loop in model.loops:
+        for link, point in ((loop.link_a, loop.point_a), (loop.link_b, loop.point_b)):
+            frame = model.link_frames[link]
+            bodies.append(frame.body)
+            points.append(frame.position + frame.rotation @ point)
+    return Loops(np.array(bodies, np.int64).reshape(-1, 2), np.array(points).reshape(-1, 6))
+
+
+def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
+    """Return constraint row and factor of each row of ``matrix`` (joints, n), and the directions (K, n).
+
+    The first coefficient of a direction that is not 0 is 1.
+    """
+    leading = (matrix != 0.0).argmax(axis=1)
+    factors = matrix[np.arange(len(matrix)), leading]
+    along = matrix / factors[:, None]
+    if np.all((matrix != 0.0).sum(axis=1) == 1):
+        return leading.astype(np.int64), factors, np.eye(matrix.shape[1])
+    rows = np.empty(len(matrix), np.int64)
+    directions: list[Array] = []
+    for i, direction in enumerate(along):
+        same = [k for k, other in enumerate(directions) if _equal(direction, other)]
+        rows[i] = same[0] if same else len(directions)
+        if not same:
+            directions.append(direction)
+    return rows, factors, np.array(directions)
+
+
+def _equal(direction: Array, other: Array) -> bool:
+    return bool(np.abs(direction - other).max() <= _SAME * np.abs(direction).max())
+
+
+def _ranges(model: RobotModel, directions: Array) -> Array:
+    """Return the limits (K, 3) of the rows with these directions, with the columns of module ``row``."""
+    limits = model.limit_rows
+    ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
+    offsets = limits.positions(np.zeros(model.n))
+    for k, direction in enumerate(directions):
+        for factors, offset, limit in zip(
+            np.vstack([np.eye(model.n), limits.factors]), offsets, limits.limits.T, strict=True
+        ):
+            factor = factors[np.flatnonzero(factors)[0]]
+            if _equal(factors / factor, direction):
+                low, high = sorted((limit[[LOWER, UPPER]] - offset) / factor)
+                fastest = limit[VELOCITY] / abs(factor)
+                ranges[k] = max(ranges[k, 0], low), min(ranges[k, 1], high), min(ranges[k, 2], fastest)
+    return ranges

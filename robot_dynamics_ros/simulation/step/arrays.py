@@ -1,0 +1,343 @@
+"""Arrays of the compiled step: robot, state, input, scratch buffers, and the memory of a plant.
+
+In shapes, n is the number of coordinates, K that of constraint rows and N that of the arms of a batch. A constraint row
+k is a direction E_k (n,) in which Coulomb friction and limits act. Its velocity is z_k = E_k v, for the velocity v (n,)
+of the coordinates. An arm is separable if each joint depends on one coordinate; its rows are the coordinates, E = I.
+Moving joints are all movable joints of the tree, including coupled ones.
+
+The friction mode of a row is a constant of module ``row``: at its lower limit, slipping backward, stuck, slipping
+forward, or at its upper limit. Functions return views of the arrays that they get, unless stated otherwise. Units are
+SI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels.compilation import inlined
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.simulation.step import row, vector
+
+OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = range(6)
+
+Outcome = tuple[int, int, int, float]
+"""Status, failing coordinate or loop (-1: none), linear systems solved, residual of the friction problem."""
+
+# Indices in the report of ``integrators.plant_step``. Input: number of steps. Output: status, failing coordinate, steps
+# taken, linear systems solved, largest residual.
+COUNT, STATUS, JOINT, STEPS, SOLVES, RESIDUAL = range(6)
+REPORT = 6
+
+
+class Joints(NamedTuple):
+    """Friction and limits of an arm with n coordinates and K constraint rows.
+
+    Attributes
+    ----------
+    friction
+        (moving joints, FRICTION_SIZE): friction table, with the columns of kernels/layout.
+    rows, factors
+        (moving joints,): index of the constraint row of each joint, and its joint velocity per row velocity.
+    ranges
+        (K, 3): position limits (rad or m) and velocity limit (rad/s or m/s), with the columns of module ``row``;
+        infinite where there is none.
+    directions
+        E (K, n), or (0, n) where the arm is separable and has no loops.
+    """
+
+    friction: Array
+    rows: IntArray
+    factors: Array
+    ranges: Array
+    directions: Array
+
+
+class Separable(NamedTuple):
+    """Kind of an arm whose joints each depend on one coordinate, so that friction acts on coordinates; without data.
+
+    As the first argument of a step function, an instance selects the overload of module separable.
+    """
+
+
+class Coupled(NamedTuple):
+    """Kind of an arm without loops, with joints that depend on several coordinates; without data.
+
+    As the first argument of a step function, an instance selects the overload of module coupled.
+    """
+
+
+class Looped(NamedTuple):
+    """Kind of an arm with closed loops; without data.
+
+    As the first argument of a step function, an instance selects the overload of package loops.
+    """
+
+
+Kind = Separable | Coupled | Looped
+
+
+class Arm(NamedTuple):
+    """Constant data of an arm.
+
+    Attributes
+    ----------
+    kind
+        Instance of Separable, Coupled or Looped, whose class selects the overloads of the step functions.
+    robot
+        Views of the model arrays as tables.
+    structure, numbers
+        The flat model arrays ``topology`` (int64) and ``parameters`` (float64) of kernels/layout, with the loops'
+        bodies and points appended.
+    joints
+        Friction and limits.
+    """
+
+    kind: Kind
+    robot: layout.ModelArrays
+    structure: IntArray
+    numbers: Array
+    joints: Joints
+
+
+class StepInput(NamedTuple):
+    """Input of a step.
+
+    Attributes
+    ----------
+    integrator, dt
+        RK4 or SEMI_IMPLICIT of integrators, and step size (s).
+    tau
+        Motor torque (n,), Nm or N, within the effort limits; of a batch (N, n).
+    wrenches
+        External forces (N) and moments (Nm) on the bodies (bodies, 6), at the origin and in the axes of each body's
+        frame; (0, 6) for none.
+    """
+
+    integrator: int
+    dt: float
+    tau: Array
+    wrenches: Array
+
+
+class State(NamedTuple):
+    """State that a step updates in place; unchanged if the step fails. Arrays of a batch have a leading axis N.
+
+    Attributes
+    ----------
+    position, velocity
+        (n,), rad or m, rad/s or m/s.
+    modes
+        (K,): friction modes.
+    impulse
+        (n + 3 loops,): impulse of friction and limits on each coordinate in the last step (Nm s or N s), then the
+        impulse of link a of each loop on link b, in root axes (N s). Written by a step, not read.
+    """
+
+    position: Array
+    velocity: Array
+    modes: IntArray
+    impulse: Array
+
+
+class Batch(NamedTuple):
+    """States and parameters of N arms with the same tree; a step updates the states in place.
+
+    Attributes
+    ----------
+    numbers
+        (N, elements): field ``numbers`` of each arm.
+    friction
+        (N, moving joints, FRICTION_SIZE): friction table of each arm.
+    states
+        States of the arms, with a leading axis N.
+    """
+
+    numbers: Array
+    friction: Array
+    states: State
+
+
+@inlined
+def joints_of(shared: Joints, batch: Batch, i: int) -> Joints:
+    """Return the joints of the arm with index ``i`` of a batch: ``shared``, but with that arm's friction table."""
+    return Joints(batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions)
+
+
+@inlined
+def arm_of(shared: Arm, batch: Batch, i: int) -> Arm:
+    """Return the arm with index ``i`` of a batch: ``shared``, but with that arm's parameters and friction table."""
+    robot = layout.unpack(shared.structure, batch.numbers[i])
+    return Arm(shared.kind, robot, shared.structure, batch.numbers[i], joints_of(shared.joints, batch, i))
+
+
+@inlined
+def arms_of(batch: Batch, first: int, after: int) -> Batch:
+    """Return the part of a batch with the arms from index ``first`` to ``after`` - 1."""
+    part, states = slice(first, after), batch.states
+    return Batch(
+        batch.numbers[part],
+        batch.friction[part],
+        State(states.position[part], states.velocity[part], states.modes[part], states.impulse[part]),
+    )
+
+
+@inlined
+def state_of(states: State, i: int) -> State:
+    """Return the state of the arm with index ``i`` of a batch, as views: changes of it change the batch."""
+    return State(states.position[i], states.velocity[i], states.modes[i], states.impulse[i])
+
+
+class Buffers(NamedTuple):
+    """Scratch arrays, reused in all steps.
+
+    Attributes
+    ----------
+    work
+        (bodies + rotors, WORK_SIZE): scratch of the kernels, with the columns of kernels/layout.
+    rows
+        (K, row.SIZE): friction problem and its solution, with the columns of module ``row``.
+    modes
+        (K,): friction modes of the new state.
+    motion
+        (2 + n, n): acceleration (row 0), reaction of the rows at rest (row 1), and the mass matrix, to which
+        semi_implicit adds the slope of smooth friction times the step size, at the start of the step.
+    spare
+        (2 + n, n): the same at the intermediate stages of rk4.
+    factor
+        (n, n): Cholesky factor.
+    vectors
+        (vector.SIZE, n): intermediate results, in the rows that module ``vector`` names.
+    """
+
+    work: Array
+    rows: Array
+    modes: IntArray
+    motion: Array
+    spare: Array
+    factor: Array
+    vectors: Array
+
+
+def make_buffers(arm: Arm) -> Buffers:
+    """Return new, uninitialised buffers for steps of an arm."""
+    n, count = arm.joints.directions.shape[1], len(arm.joints.ranges)
+    return Buffers(
+        np.empty((len(arm.robot.tree), layout.WORK_SIZE)),
+        np.empty((count, row.SIZE)),
+        np.empty(count, np.int64),
+        np.empty((2 + n, n)),
+        np.empty((2 + n, n)),
+        np.empty((n, n)),
+        np.empty((vector.SIZE, n)),
+    )
+
+
+class Memory(NamedTuple):
+    """All arrays of a plant, in two flat arrays: few arguments make the call of a compiled step fast.
+
+    The first elements of ``integers`` are, for each array in ``integers`` and then in ``floats``, its first element,
+    and its number of rows and columns.
+    """
+
+    integers: IntArray
+    floats: Array
+
+
+def make_memory(arm: Arm, effort_limits: Array, integrator: int, dt: float) -> Memory:
+    """Return the memory of a plant, from its constant data, ``effort_limits`` (n,), and integrator and step size.
+
+    State and effort are 0.
+    """
+    joints, buffers, n = arm.joints, make_buffers(arm), len(effort_limits)
+    modes, loops = np.zeros_like(buffers.modes), arm.structure[-1] if isinstance(arm.kind, Looped) else 0
+    integers = (arm.structure, joints.rows, np.array([integrator]), modes, buffers.modes)
+    constants = (arm.numbers, joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
+    state = (np.array([dt]), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n + 3 * loops))
+    scratch = (buffers.work, buffers.rows, buffers.motion, buffers.spare, buffers.factor, buffers.vectors)
+    floats = (*constants, *state, *scratch)
+    header = 3 * (len(integers) + len(floats))
+    places = np.concatenate([_places(integers, header), _places(floats, 0)])
+    return Memory(
+        np.concatenate([places.ravel(), *integers]).astype(np.int64), np.concatenate([a.ravel() for a in floats])
+    )
+
+
+def _places(arrays: Sequence[Array | IntArray], first: int) -> IntArray:
+    """Return first element, rows and columns of arrays that follow each other from element ``first`` on."""
+    sizes = [array.size for array in arrays]
+    shapes = [(1, *array.shape)[-2:] for array in arrays]
+    return np.column_stack([first + np.cumsum([0, *sizes[:-1]]), shapes])
+
+
+@inlined
+def _integers(memory: Memory, k: int) -> IntArray:
+    first = memory.integers[3 * k]
+    return memory.integers[first : first + memory.integers[3 * k + 2]]
+
+
+@inlined
+def _vector(memory: Memory, k: int) -> Array:
+    first = memory.integers[3 * k]
+    return memory.floats[first : first + memory.integers[3 * k + 2]]
+
+
+@inlined
+def _table(memory: Memory, k: int) -> Array:
+    first, rows, columns = memory.integers[3 * k], memory.integers[3 * k + 1], memory.integers[3 * k + 2]
+    return memory.floats[first : first + rows * columns].reshape(rows, columns)
+
+
+class PlantArrays(NamedTuple):
+    """Arrays of a plant, as views of its memory.
+
+    Attributes
+    ----------
+    arm
+        Constant data.
+    effort_limits
+        (n,), Nm or N.
+    integrator, dt
+        (1,): constant of integrators, and step size (s).
+    state
+        State.
+    effort
+        (n,): motor torque in the last step, Nm or N.
+    buffers
+        Scratch.
+    """
+
+    arm: Arm
+    effort_limits: Array
+    integrator: IntArray
+    dt: Array
+    state: State
+    effort: Array
+    buffers: Buffers
+
+
+@inlined
+def plant_arrays(kind: Kind, memory: Memory) -> PlantArrays:
+    """Return the arrays of a plant in the memory that ``make_memory`` made; ``kind`` is that of the arm."""
+    structure, numbers = _integers(memory, 0), _vector(memory, 5)
+    joints = Joints(_table(memory, 6), _integers(memory, 1), _vector(memory, 7), _table(memory, 8), _table(memory, 9))
+    return PlantArrays(
+        Arm(kind, layout.unpack(structure, numbers), structure, numbers, joints),
+        _vector(memory, 10),
+        _integers(memory, 2),
+        _vector(memory, 11),
+        State(_vector(memory, 12), _vector(memory, 13), _integers(memory, 3), _vector(memory, 15)),
+        _vector(memory, 14),
+        Buffers(
+            _table(memory, 16),
+            _table(memory, 17),
+            _integers(memory, 4),
+            _table(memory, 18),
+            _table(memory, 19),
+            _table(memory, 20),
+            _table(memory, 21),
+        ),
+    )
