@@ -338,7 +338,7 @@ class RobotModel(RobotProperties):
         both: Array | None = self.kernels.inverse_dynamics_derivatives(q, qd, qdd)
         if both is None:
             bound = self._bound(entries.inverse_dynamics_derivatives_batch)
-            both = np.moveaxis(self._run(bound, (2, *self._square), q=q, qd=qd, qdd=qdd), -3, 0)
+            both = np.moveaxis(self._run(bound, (2, *self._square), q=q, qd=qd, qdd=qdd), -3, 0).copy()
         return both[0], both[1]
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
