@@ -99,22 +99,19 @@ def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
     return rows, factors, np.array(directions)
 
 
-def _equal(direction: Array, other: Array) -> bool:
-    return bool(np.abs(direction - other).max() <= _SAME * np.abs(direction).max())
-
-
 def _ranges(model: RobotModel, directions: Array) -> Array:
     """Return the limits (K, 3) of the rows with these directions, with the columns of module ``row``."""
     limits = model.limit_rows
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
-    offsets = limits.positions(np.zeros(model.n))
-    for k, direction in enumerate(directions):
-        for factors, offset, limit in zip(
-            np.vstack([np.eye(model.n), limits.factors]), offsets, limits.limits.T, strict=True
-        ):
-            factor = factors[np.flatnonzero(factors)[0]]
-            if _equal(factors / factor, direction):
-                low, high = sorted((limit[[LOWER, UPPER]] - offset) / factor)
-                fastest = limit[VELOCITY] / abs(factor)
-                ranges[k] = max(ranges[k, 0], low), min(ranges[k, 1], high), min(ranges[k, 2], fastest)
+    vectors, offsets = np.vstack([np.eye(model.n), limits.factors]), limits.positions(np.zeros(model.n))
+    factors = vectors[np.arange(len(vectors)), (vectors != 0.0).argmax(axis=1)]
+    for i, k in np.argwhere(_equal((vectors / factors[:, None])[:, None], directions)).tolist():
+        low, high = sorted((limits.limits[[LOWER, UPPER], i] - offsets[i]) / factors[i])
+        fastest = limits.limits[VELOCITY, i] / abs(factors[i])
+        ranges[k] = max(ranges[k, 0], low), min(ranges[k, 1], high), min(ranges[k, 2], fastest)
     return ranges
+
+
+def _equal(one: Array, other: Array) -> NDArray[np.bool_]:
+    """Return True where directions (..., n) are equal but for rounding errors."""
+    return np.asarray(np.abs(one - other).max(axis=-1) <= _SAME * np.abs(one).max(axis=-1))

@@ -18,6 +18,7 @@ or, for LOOP_OPEN, loop, else -1, linear systems solved, residual of the frictio
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from robot_dynamics_ros.dynamics.kernels.compilation import part
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
@@ -29,31 +30,36 @@ RK4, SEMI_IMPLICIT = 0, 1
 INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 
 
-# The unconstrained motion keeps the friction modes of the last step. rk4 sums velocities, accelerations and reaction
-# impulses of its four stages with its weights; semi_implicit has one stage. The friction problem then starts from the
-# resulting velocity and impulse, with A of the first stage, and changes them only where a mode changes.
 @part
-def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
-    """Take one step."""
+def _stage(
+    arm: Arm, dt: float, weight: float, wrenches: Array, loops: Any, buffers: Buffers, motion: Array
+) -> tuple[int, int]:
+    """Write the unconstrained motion at the rows POSITION and VELOCITY to ``motion``; return status and coordinate.
+
+    Arguments are those of ``separable.fixed_mode_motion``.
+    """
+    position, velocity = buffers.vectors[vector.POSITION], buffers.vectors[vector.VELOCITY]
+    stages.subtract_smooth_friction(arm.joints, dt, velocity, buffers)
+    failed = separable.fixed_mode_motion(arm.kind, arm, dt, weight, wrenches, loops, buffers, motion)
+    return stages.check_motion(position, motion, failed)
+
+
+@part
+def _rk4_motion(arm: Arm, given: StepInput, state: State, loops: Any, buffers: Buffers) -> tuple[int, int]:
+    """Write q_free and v_free of rk4, and A of the first stage; return the status, and the failing coordinate or -1."""
     q, v, dt, vectors = state.position, state.velocity, given.dt, buffers.vectors
     position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
     q_free, v_free = vectors[vector.UNCONSTRAINED_POSITION], vectors[vector.UNCONSTRAINED_VELOCITY]
-    count, implicit, half = (4, 0.0, 0.5 * dt) if given.integrator == RK4 else (1, dt, dt)
-    loops = separable.start_loops(arm.kind, arm)
-    stages.set_up_problem(arm.joints, dt, given.tau, state, buffers)
     for j in range(q.shape[0]):
-        position[j], velocity[j] = q[j], v[j]
         q_free[j], v_free[j] = q[j], v[j]
-    for stage in range(count):
+    for stage in range(4):
         motion = buffers.motion if stage == 0 else buffers.spare
-        weight = dt if count == 1 else dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
-        stages.subtract_smooth_friction(arm.joints, implicit, velocity, buffers)
-        failed = separable.fixed_mode_motion(arm.kind, arm, implicit, weight, given.wrenches, loops, buffers, motion)
-        status, bad = stages.check_motion(position, motion, failed)
-        if status == arrays.OK and count == 4 and stage == 0:
+        weight = dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
+        status, bad = _stage(arm, 0.0, weight, given.wrenches, loops, buffers, motion)
+        if status == arrays.OK and stage == 0:
             status, bad = stages.check_stiffness(arm.joints, dt, v, buffers)
         if status != arrays.OK:
-            return status, bad, 0, 0.0
+            return status, bad
         stages.add_reaction_impulse(buffers, motion, weight)
         ahead = dt if stage == 2 else 0.5 * dt
         for j in range(q.shape[0]):
@@ -61,9 +67,28 @@ def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
             v_free[j] += weight * motion[0, j]
             position[j] = q[j] + ahead * velocity[j]
             velocity[j] = v[j] + ahead * motion[0, j]
-    if count == 1:
-        for j in range(q.shape[0]):
-            q_free[j] = q[j] + dt * v_free[j]
+    return arrays.OK, -1
+
+
+# The unconstrained motion keeps the friction modes of the last step, with the impulse of friction and limits. The
+# friction problem starts from both and changes them only where a mode changes.
+@part
+def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
+    """Take one step."""
+    dt, vectors = given.dt, buffers.vectors
+    loops = separable.start_loops(arm.kind, arm)
+    stages.set_up_problem(arm.joints, dt, given.tau, state, buffers)
+    for j in range(vectors.shape[1]):
+        vectors[vector.POSITION, j], vectors[vector.VELOCITY, j] = state.position[j], state.velocity[j]
+    if given.integrator == RK4:
+        half = 0.5 * dt
+        status, bad = _rk4_motion(arm, given, state, loops, buffers)
+    else:
+        half = dt
+        status, bad = _stage(arm, dt, dt, given.wrenches, loops, buffers, buffers.motion)
+        stages.end_unconstrained(dt, state, buffers.motion, buffers)
+    if status != arrays.OK:
+        return status, bad, 0, 0.0
     stages.raise_bounds_at_reversal(arm.joints, dt, state, buffers)
     outcome: Outcome = separable.finish_step(arm.kind, arm, half, state, loops, buffers)
     return outcome
