@@ -79,7 +79,7 @@ def test_generated_code_uses_only_hashed_code() -> None:
 @compiled_only
 def test_kernels_without_reference_counts_return_no_arrays() -> None:
     """The annotations, which mypy checks, contain no arrays: a caller would free memory that is not counted."""
-    files = [file for folder in ("dynamics/kernels", "simulation") for file in (PACKAGE / folder).glob("[a-z]*.py")]
+    files = [file for folder in ("dynamics/kernels", "simulation") for file in (PACKAGE / folder).rglob("[a-z]*.py")]
     names = [".".join(file.relative_to(PACKAGE).with_suffix("").parts) for file in files]
     modules = [import_module(f"robot_dynamics_ros.{name}") for name in names]
     compiled = {value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")}
