@@ -72,14 +72,21 @@ def frozen(session: Session, fields: tuple[str, ...], joint: Any = slice(None)) 
 
 @RATES
 @pytest.mark.parametrize(
-    ("factor", "joint", "most"),
-    [(-1.0, slice(None), 1.5), (-1.0, 1, 1.5), (0.0, slice(None), 2.6), (0.5, 0, 2.0), (2.0, 0, 1.2)],
+    ("factor", "joint", "most", "timeout"),
+    [
+        (-1.0, slice(None), 1.5, 0.1),
+        (-1.0, slice(None), 1.5, np.inf),
+        (-1.0, 1, 1.5, 0.1),
+        (0.0, slice(None), 2.6, 0.1),
+        (0.5, 0, 2.0, 0.1),
+        (2.0, 0, 1.2, 0.1),
+    ],
 )
 def test_a_velocity_that_contradicts_the_positions_is_replaced(
-    update_rate: float, factor: float, joint: Any, most: float
+    update_rate: float, factor: float, joint: Any, most: float, timeout: float
 ) -> None:
     """The hold damps with differentiated positions: it stops the arm within a second of the fault."""
-    session = arm(update_rate=update_rate).run(0.4)
+    session = arm({"state_timeout": timeout}, update_rate=update_rate).run(0.4)
     move(session)
     session.run(0.3)
     speed, step = until_zero(session, 1.5, velocity(factor, joint))

@@ -47,7 +47,8 @@ def check_state(
         plausible velocity; change of effort (Nm or N) at which a joint may rest by modelled friction, and further one
         by friction of an unknown size.
     dt, longest
-        Time between the two states, s. States are not compared if it is not positive or exceeds ``longest``.
+        Time between the two states, s. States are not compared if it is not positive, infinite (for the first state),
+        or exceeds ``longest``, which may be infinite.
     measures_velocity
         True if velocities are measured.
     effort, desired
@@ -71,7 +72,7 @@ def check_state(
     for j in range(n):
         if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):  # True for NaN
             return OUT_OF_BOUNDS, j, False
-    compared, unchanged, result, joint = 0.0 < dt <= longest, True, GOOD, 0
+    compared, unchanged, result, joint = 0.0 < dt <= longest and dt < math.inf, True, GOOD, 0
     for j in range(n):
         unchanged = unchanged and new[0, j] == last[0, j] and new[1, j] == last[1, j]
         if compared and bounds[STEP, j] < math.inf:
