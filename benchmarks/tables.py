@@ -27,9 +27,9 @@ class Target(NamedTuple):
 
 TARGETS = {
     "inverse_dynamics": Target(0.75, 0.45),
-    "gravity_torque": Target(1.0, 0.6),
-    "mass_matrix": Target(0.9, 0.6),
-    "forward_dynamics": Target(0.65, 0.4),
+    "gravity_torque": Target(0.9, 0.6),
+    "mass_matrix": Target(1.0, 0.6),
+    "forward_dynamics": Target(0.7, 0.4),
     "inverse_dynamics_derivatives": Target(1.5, 0.8),
     "inverse_dynamics" + BATCH: Target(6.0, 16.0),
     "forward_dynamics" + BATCH: Target(3.0, 10.0),
