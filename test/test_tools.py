@@ -1,4 +1,4 @@
-"""Each tool finds a planted error."""
+"""Judgement of the chaos figures, and the units of rounding errors."""
 
 from collections.abc import Callable
 

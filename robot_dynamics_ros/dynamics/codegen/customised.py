@@ -66,8 +66,7 @@ def _generated(source: str, name: str) -> Kernel:
 class CustomisedKernels(GeneralKernels):
     """Kernels that are generated for one robot's tree, placements, couplings, rotors and gravity.
 
-    The interface is that of the base class ``GeneralKernels``: functions such as ``inverse_dynamics`` of C-contiguous
-    float64 arrays, which write the result to the last one. Each kernel is generated at its first access. The
+    The interface is that of the base class ``GeneralKernels``. Each kernel is generated at its first access. The
     derivatives use the general kernel, and so does forward dynamics if a coordinate moves no body.
 
     Parameters
