@@ -122,10 +122,10 @@ class ControllerSession:
 
     def tune(self, settings: ControllerSettings) -> None:
         """Apply new settings; RobotDynamicsError, naming setting and cure, for invalid ones, which change nothing."""
-        robot = self.arm.robot
-        Tuning(robot, self.settings).check_change(Tuning(robot, settings))
         if self.controller is not None:
             self.controller.tune(settings)
+        else:
+            Tuning(self.arm.robot, self.settings).check_change(Tuning(self.arm.robot, settings))
         self.settings = settings
 
     # Cycles
