@@ -30,6 +30,7 @@ from robot_dynamics_ros.cli.processes import node_command
 from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.bags.joint_series import read_configuration
+from robot_dynamics_ros.recordings.messages.inputs import INPUTS
 from robot_dynamics_ros.ros.launching import (
     ROBOT,
     VIEWING,
@@ -139,7 +140,8 @@ def _inputs(context: LaunchContext, stops: list[str], known: bool) -> dict[str, 
         value_of(context, "joint_states"): "joint_states",
         value_of(context, "joint_trajectory"): f"{node}joint_trajectory",
     }
-    names |= {name: name for name in (*stops, f"{node}emergency_stop", f"{node}speed_scaling_factor", f"{node}payload")}
+    private = (f"{node}{topic}" for topic in INPUTS if topic not in ("joint_states", "joint_trajectory"))
+    names |= {name: name for name in (*stops, *private)}
     names |= {} if known else {"robot_description": "robot_description"}
     with BagReader(bag) as reader:
         topics = list(reader.topics)

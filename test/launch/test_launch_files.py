@@ -194,6 +194,7 @@ def test_replay_plays_inputs_and_records_inputs_and_commands(install: Install) -
         "/joint_states": JOINT_STATE,
         "/computed_torque_node/joint_trajectory": TRAJECTORY,
         "/computed_torque_node/speed_scaling_factor": "std_msgs/msg/Float64",
+        "/computed_torque_node/target_pose": "geometry_msgs/msg/PoseStamped",
     }
     answers = "/computed_torque_node/command_states"
     path = bag({**inputs, answers: JOINT_STATE, "/robot_description": TEXT})
