@@ -77,9 +77,9 @@ def test_the_black_box_of_a_fault_is_replayed(tmp_path: Path) -> None:
         driver.follow(move((0.5, -0.4), 0.5))
         graph.await_log(log, "following")
         for k in range(20):
-            driver.ask((-0.6 + 0.01 * k, 0.9))
+            driver.ask((-0.6 + 0.001 * k, 0.9), (0.1, 0.0))
         driver.send(driver.message((math.nan, 0.9)))
-        driver.ask((-0.4, 0.9), (0.1, 0.0))
+        driver.ask((-0.58, 0.9), (0.1, 0.0))
         graph.await_log(log, "black box")
         assert not log.lines("ERROR")[1:], log.text()
     (bag,) = boxes.iterdir()
