@@ -46,7 +46,7 @@ _SETTLING_TIME = 0.5  # s after the motion
 _RK4_STIFFNESS = 0.5  # step size times viscous friction over effective inertia; rk4 is unstable above 2.8
 _SHORTEST, _LONGEST = 0.1, 10_000.0  # s of motion
 
-_compiled: list[str] = []
+_compiled: list[str] = []  # kernels that this process has compiled
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,7 @@ def _compiled(function: Function, **flags: Any) -> Function:
             if folder is None:
                 raise
             if isinstance(error, OSError):
-                _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
+                _warn_unwritable(folder)
             else:
                 _warn_once(f"compiled kernels in {folder} were damaged: they are compiled again")
             for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
@@ -203,13 +203,17 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
             pass
         finally:
             numba.config.CACHE_DIR = before
-        _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
+        _warn_unwritable(folder)
     return numba.njit(function, **options)
 
 
 @cache
 def _warn_once(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _warn_unwritable(folder: Path) -> None:
+    _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
 
 
 def kernel(function: Function) -> Function:
@@ -403,6 +407,6 @@ def _source_file(stem: str, source: str) -> Path | None:
         temporary.replace(path)
     except OSError:
         temporary.unlink(missing_ok=True)
-        _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
+        _warn_unwritable(folder)
         return None
     return path
