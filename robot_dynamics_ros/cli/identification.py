@@ -247,8 +247,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
     if tested:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the prior model has issued them already
-            identified = replace(source, dynamics=str(arguments.output)).part(
-                model.joint_names, gravity=arguments.gravity or source.gravity or None
+            identified = replace(source, dynamics=str(arguments.output)).model(
+                joints=model.joint_names, gravity=arguments.gravity or source.gravity or None
             )
         motion = _joined(tested)
         determined = [torque_is_determined(identification.parameterization, part) & ~part.still for part in tested]
