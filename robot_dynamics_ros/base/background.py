@@ -14,7 +14,9 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
 
 END_TIMEOUT = 2.5
 """Time (s) for the last calls of the middleware, after which the process is ended."""
@@ -22,19 +24,20 @@ END_TIMEOUT = 2.5
 SUCCESS = (0, -signal.SIGALRM)
 """Exit codes of nodes that have done their work; SIGALRM means that the middleware blocked then."""
 
-_started: list[Future[object]] = []
+_started: list[Future[Any]] = []
 _LONGEST_LIMIT = 1e6  # s; the kernel's timer has a range
 
 
-def run_in_background(work: Callable[[], object]) -> Future[object]:
+def run_in_background(work: Callable[[], T]) -> Future[T]:
     """Run ``work`` in a new thread and return its future, which has its result or exception.
 
     A process that can end before the work is done must end with ``exit_process``.
     """
     executor = ThreadPoolExecutor(1)
-    _started.append(executor.submit(work))
+    future = executor.submit(work)
+    _started.append(future)
     executor.shutdown(wait=False)
-    return _started[-1]
+    return future
 
 
 def end_after(seconds: float, *, failed: bool = False) -> None:

@@ -9,20 +9,21 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
+from robot_dynamics_ros.cli.kernels import step_compiled_beside, with_kernels
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model
 from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot, note_locked
 from robot_dynamics_ros.control import parameters as controller
@@ -31,8 +32,7 @@ from robot_dynamics_ros.control.settings import read_settings as controller_sett
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.control.warm_up import warm_up_controller
-from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported
+from robot_dynamics_ros.control.warm_up import warm_up_cycles
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.runs.motion import default_motion, default_start, scaled_to_limits
@@ -46,8 +46,6 @@ _DEFAULT_KIND = trajectory.KIND.default
 _SETTLING_TIME = 0.5  # s after the motion
 _RK4_STIFFNESS = 0.5  # step size times viscous friction over effective inertia; rk4 is unstable above 2.8
 _SHORTEST, _LONGEST = 0.1, 10_000.0  # s of motion
-
-_compiled: list[str] = []  # kernels that this process has compiled
 
 
 @dataclass(frozen=True)
@@ -87,10 +85,10 @@ class Experiment:
         settings, arm = controller_settings(overridden(self.values, {"law": law})), SimulatedArm(self.plant)
 
         def warm_up() -> None:
-            warm_up_controller(self.model, settings)
+            warm_up_cycles(self.model, settings)
             arm.warm_up()
 
-        prepare_kernels(warm_up)
+        with_kernels(self.model, warm_up)
         return settings, arm
 
     def run(self, law: str, bag: Path) -> tuple[Replay, float]:
@@ -118,22 +116,6 @@ class Experiment:
         return result, time.monotonic() - begin
 
 
-def prepare_kernels(work: Callable[[], object]) -> None:
-    """Run ``work``, which loads or compiles kernels, in a background thread, and wait until it is done.
-
-    Ctrl-C interrupts the wait. Exceptions of ``work`` are raised here. The first compilation of the process is reported
-    on stderr.
-    """
-    with compilations_reported(_report_compilation):
-        run_in_background(work).result()
-
-
-def _report_compilation(kernel: str) -> None:
-    if not _compiled:
-        print(announcement(kernel), file=sys.stderr, flush=True)
-    _compiled.append(kernel)
-
-
 def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | None = None) -> Experiment:
     """Return the experiment of the arguments of simulate or demo, whose kernels are loaded.
 
@@ -149,8 +131,16 @@ def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | Non
     if not arguments.law and (law := controller_settings(values).law) not in TRACKING_LAWS:
         raise RobotDynamicsError(f"law {law} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}")
     model.require_mass()
-    prepare_kernels(model.warm_up)
-    points, start = _motion(arguments, plant_values, motion_values, model)
+    laws = arguments.law or [controller_settings(values).law]
+
+    def work() -> tuple[TrajectoryPoints, tuple[float, ...]]:
+        for law in laws:
+            with suppress(RobotDynamicsError):  # of settings that do not fit; the run reports it
+                warm_up_cycles(model, controller_settings(overridden(values, {"law": law})))
+        return _motion(arguments, plant_values, motion_values, model)
+
+    with step_compiled_beside(model):
+        points, start = with_kernels(model, work)
     plant = simulation_settings(plant_values, _plant_model(arguments, source, values, model))
     if plant_values(simulation.INTEGRATOR.name) is simulation.INTEGRATOR.default:  # given nowhere
         plant = _with_stable_integrator(plant, np.array(start))

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import suppress
 
 import numpy as np
 
-from robot_dynamics_ros.base.background import run_in_background
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.cli.kernels import step_compiled_beside, with_kernels
 from robot_dynamics_ros.cli.robot_source import add_named_robot, named_robot
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.warm_up import warm_up_controller
-from robot_dynamics_ros.dynamics.kernels import compilation
+from robot_dynamics_ros.dynamics.kernels import compilation, entries
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.loops import close_loops
 from robot_dynamics_ros.simulation import Plant
@@ -53,7 +54,11 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
     if not compilation.is_cached():
         raise RobotDynamicsError("kernels cannot be stored. Cure: set NUMBA_CACHE_DIR to a writable folder of your own")
     begin = time.monotonic()
-    run_in_background(lambda: _run_kernels(model)).result()  # in the background, so that Ctrl-C interrupts it
+    public = [function for name, function in vars(entries).items() if not name.startswith("_")]
+    kernels = [function for function in public if getattr(function, "__module__", "") == entries.__name__]
+    with step_compiled_beside(model):
+        with_kernels(model, lambda: _run_kernels(model, with_step=False), kernels)
+    with_kernels(model, lambda: _run_kernels(model), kernels)
     folder = compilation.cache_directory()
     assert folder is not None
     for path in (folder.parent, folder, *folder.rglob("*")):
@@ -65,12 +70,23 @@ def _refuse(kernel: str) -> None:
     raise RobotDynamicsError(f"{kernel} is not compiled, and possibly others. Cure: run robot_dynamics warm-up")
 
 
-def _run_kernels(model: RobotModel) -> None:
-    """Run once all kernels of nodes and of commands (batches of states)."""
+def _run_kernels(model: RobotModel, with_step: bool = True) -> None:
+    """Run once all kernels of nodes and of commands (batches of states), the plant's step only ``with_step``."""
     warm_up_controller(model, ControllerSettings())
-    q = close_loops(model, np.zeros(model.n)) if model.loops else np.zeros(model.n)
-    Plant(model, initial_positions=q).warm_up()
-    states = np.zeros((2, model.n))
+    states, link = np.zeros((2, model.n)), model.link_names[-1]
+    model.inverse_dynamics(states, states, states)
+    model.inverse_dynamics_derivatives(states, states, states)
+    model.joint_reactions(states, states, states)
+    model.regressor(states, states, states)
     model.mass_matrix(states)
     model.friction_torque(states, states)
-    model.regressor(states, states, states)
+    model.link_pose(states, link)
+    model.jacobian(states, link)
+    model.jacobian_dot_qd(states, states, link)
+    model.kinetic_energy(states, states)
+    model.potential_energy(states)
+    with suppress(RobotModelError):  # of joints without mass
+        model.forward_dynamics(states + 0.5, states, states)  # the mass matrix may be singular at zero
+    if with_step:
+        q = close_loops(model, np.zeros(model.n)) if model.loops else np.zeros(model.n)
+        Plant(model, initial_positions=q).warm_up()

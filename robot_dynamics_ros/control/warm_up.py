@@ -16,13 +16,19 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 
 
 def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
-    """Compile and load all kernels that a controller with these settings uses, so that no cycle is delayed."""
+    """Compile and load all kernels that a controller uses, also after a change of its settings while it runs."""
     model.warm_up()
     still, end_effector = np.zeros(model.n), model.link_names[-1]
     model.link_pose(still, end_effector)
     model.jacobian_dot_qd(still, still, end_effector)
+    warm_up_cycles(model, dataclasses.replace(settings, observer_gain=10.0))
+
+
+def warm_up_cycles(model: RobotModel, settings: ControllerSettings) -> None:
+    """Compile and load the kernels that cycles with these settings use: half of all."""
+    still = np.zeros(model.n)
     points = TrajectoryPoints(model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n)))
-    controller = make_controller(model, dataclasses.replace(settings, observer_gain=10.0))
+    controller = make_controller(model, settings)
     for step in range(3):
         controller.measure(0.1 * step, 0.1 * step, still, still)
         controller.update(0.1 * step, 0.1 * step)

@@ -19,7 +19,6 @@ from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configura
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags.diagnostics import read_statuses
@@ -97,7 +96,6 @@ def replay(
     unknown = sorted(set(given) - {*INPUTS, "command_states"})
     if unknown:
         raise BagError(f"{bag}: unknown input {', '.join(unknown)}. Cure: use {', '.join(INPUTS)} or command_states")
-    warm_up_controller(model, settings)
     # A recording may begin in the middle of a motion.
     settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
     with ExitStack() as stack:

@@ -13,7 +13,6 @@ from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
@@ -95,7 +94,6 @@ def simulate_to_bag(
     BagError
         If the bag cannot be written. Messages written before an error remain, if they have a command.
     """
-    warm_up_controller(model, settings)
     session = ControllerSession(model, settings)
     writer = BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]})
     with SessionRecorder(writer, COMMANDS, session) as recorder:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel, load_source, threaded_kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.simulation.arm import make_arm
 from robot_dynamics_ros.simulation.loops import step as loop_step
 from robot_dynamics_ros.simulation.step import coupled_step as coupled
 from robot_dynamics_ros.simulation.step import separable
@@ -77,6 +78,11 @@ def advance(
 
 _TEMPLATE = Path(__file__).with_name("step") / "customised.py"
 _PLANT_STEPS = {Separable: separable_step, Coupled: coupled_step, Looped: looped_step}
+
+
+def step_of(model: RobotModel) -> Callable[..., Any]:
+    """Return the compiled step function of the general kernels for a robot."""
+    return _PLANT_STEPS[type(make_arm(model, velocity_limits=False).kind)]
 
 
 def steps_for(model: RobotModel, arm: Arm) -> Steps:

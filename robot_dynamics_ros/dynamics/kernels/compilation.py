@@ -134,6 +134,12 @@ def is_cached() -> bool:
     return folder is not None and folder.parent.name == _NAME
 
 
+def is_stored(function: Any) -> bool:
+    """Return True if the result of a decorator of this module is in the cache, for any types of arguments."""
+    folder = cache_directory()
+    return folder is not None and any(folder.rglob(f"*.{function.__name__}-*.nbi"))
+
+
 def clear_cache() -> Path:
     """Remove the compiled kernels of all versions of this source and return the removed folder.
 

@@ -1,0 +1,89 @@
+"""Compilation of the kernels of simulate and demo before the first run, with progress.
+
+The plant's step takes as long as all kernels of the controller together. A second process compiles it, and this one
+loads it from the cache.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import TimeoutError as NotDone
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+from tqdm import tqdm
+
+from robot_dynamics_ros.base.background import run_in_background
+from robot_dynamics_ros.base.progress import BAR
+from robot_dynamics_ros.dynamics.kernels import control_cycle, entries
+from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported, is_cached, is_stored
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.simulation import Plant
+from robot_dynamics_ros.simulation.steps import step_of
+
+_POLLING_PERIOD = 0.2  # s
+EXPERIMENT = (
+    *(control_cycle.check_state, control_cycle.limit_effort, control_cycle.all_within),
+    *(entries.inverse_dynamics, entries.gravity_torque, entries.mass_matrix, entries.friction_torque),
+    *(entries.inverse_dynamics_batch, entries.friction_batch, entries.jacobian_batch),
+)
+"""Kernels of the controller in simulate and demo."""
+
+T = TypeVar("T")
+
+
+def with_kernels(model: RobotModel, work: Callable[[], T], kernels: Sequence[Any] = EXPERIMENT) -> T:
+    """Return the result of ``work``, which loads or compiles ``kernels`` and the plant's step for ``model``.
+
+    It runs in a background thread, so that Ctrl-C interrupts the wait. Its exceptions are raised here. The first
+    compilation is reported on stderr; a terminal then shows the number of kernels that are done.
+    """
+    missing = [kernel for kernel in (*kernels, step_of(model)) if not is_stored(kernel)]
+    form = "compiling: {n_fmt} of {total_fmt} kernels, {elapsed}"
+    with compilations_reported(_announce_once()), tqdm(total=len(missing), bar_format=form, **BAR) as bar:
+        future = run_in_background(work)
+        while True:
+            try:
+                return future.result(_POLLING_PERIOD if missing else None)
+            except NotDone:
+                if future.done():  # an error of ``work``
+                    raise
+                bar.update(sum(map(is_stored, missing)) - bar.n)
+
+
+def _announce_once() -> Callable[[str], None]:
+    announced: list[str] = []
+
+    def announce(kernel: str) -> None:
+        if not announced:
+            print(announcement(kernel), file=sys.stderr, flush=True)
+        announced.append(kernel)
+
+    return announce
+
+
+@contextmanager
+def step_compiled_beside(model: RobotModel) -> Iterator[None]:
+    """Compile the plant's step in another process while the block runs, if it is not in the cache."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if processors == 1 or model.loops or not is_cached() or is_stored(step_of(model)):
+        yield
+        return
+    process = get_context("spawn").Process(target=_compile_step, args=(model,), daemon=True)
+    process.start()
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        raise
+    process.join()
+
+
+def _compile_step(model: RobotModel) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process handles Ctrl-C and ends this one
+    with compilations_reported(lambda kernel: None):
+        Plant(model).warm_up()
