@@ -6,17 +6,20 @@ Functions add_<option> add options to an argparse ``parser``; others read the pa
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
@@ -141,6 +144,26 @@ def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) ->
         action="store_true",
         help="replace an existing output file, or a folder that contains nothing but an MCAP bag; never an input",
     )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add --json; ``arguments.json`` is True if ``print_json`` shall print the result, and nothing else stdout."""
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print ``content`` as one JSON object: arrays as lists, numbers that are not finite as null, paths as texts."""
+    print(json.dumps(_plain(content), indent=2, allow_nan=False, default=str))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_output(arguments: argparse.Namespace, output: Path | None, *, bag: bool = False) -> None:
