@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError, did_you_mean
 from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
@@ -45,6 +45,16 @@ def pair(text: str, form: str) -> tuple[str, str]:
     if not (name and separator):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}")
     return name, value
+
+
+def one_of(text: str, names: Sequence[str]) -> str:
+    """Return an argument, the ``type`` of one with ``names`` as ``choices``, which refuses other texts.
+
+    Raises argparse.ArgumentTypeError for a misspelt name.
+    """
+    if text not in names and (near := did_you_mean(text, names)):
+        raise argparse.ArgumentTypeError(f"{text!r} is unknown. Cure: use one of {', '.join(names)}{near}")
+    return text
 
 
 def add_bag(parser: argparse.ArgumentParser, **options: Any) -> None:

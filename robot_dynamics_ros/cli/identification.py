@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from robot_dynamics_ros.cli.command_line import (
     add_json,
     add_output,
     check_output,
+    one_of,
     print_json,
     read_series,
     table,
@@ -82,6 +84,7 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--friction",
+        type=partial(one_of, names=FRICTION_KINDS),
         choices=FRICTION_KINDS,
         default=FRICTION_KINDS[0],
         help="friction to identify; auto: viscous and Coulomb friction, with the Stribeck effect or as a sigmoid for "

@@ -41,6 +41,15 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("compare", a, write(tmp_path / "y", 1.0, topic="/y")) == 2
 
 
+def test_a_misspelt_topic_is_answered_by_the_similar_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag = write(tmp_path / "a", 1.0, topic="/efforts")
+    assert run("compare", bag, bag, "--topics", "effort") == 2
+    assert "mean /efforts?" in capsys.readouterr().err
+    states = record(tmp_path / "states")
+    with pytest.raises(RobotDynamicsError, match=rf"mean {STATES}\?"):
+        run("torque", states, "--topic", STATES.removesuffix("s"), "--robot", "planar_2r")
+
+
 def test_names_cannot_control_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = "/x\x1b[2J\x9b2J\x07"
     a, b = write(tmp_path / "a", 1.0, topic=name), write(tmp_path / "b", 2.0, topic=name)
