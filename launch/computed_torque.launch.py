@@ -24,6 +24,7 @@ from robot_dynamics_ros.ros.launching import (
     end_on_failure,
     flag,
     is_true,
+    joint_parameter,
     own_parameters,
     program,
     record,
@@ -106,7 +107,11 @@ def _nodes(context: LaunchContext) -> list[Any]:
         Node(
             **program("trajectory_node"),
             namespace=namespace,
-            parameters=[*robot.settings, {"listeners": [CONTROLLER, *recorder_name(context)], **clock}, *own],
+            parameters=[
+                *robot.settings,
+                {"listeners": [CONTROLLER, *recorder_name(context)], **joint_parameter(robot), **clock},
+                *own,
+            ],
             # A relative name, for the controller in the same namespace.
             remappings=[
                 ("joint_states", LaunchConfiguration("joint_states")),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
 from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
@@ -29,6 +30,7 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.processes import become_node, require_ros
 from robot_dynamics_ros.cli.robot_source import (
     RobotSource,
+    add_joints,
     add_named_robot,
     add_robot,
     load_robot,
@@ -204,6 +206,7 @@ def add_view(parser: argparse.ArgumentParser) -> None:
         "available on this machine only; it has no password."
     )
     add_named_robot(parser)
+    add_joints(parser)
     parser.add_argument("bags", nargs="*", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
     parser.add_argument("--live", action="store_true", help="show the topics joint_states and command_states")
     parser.add_argument("--namespace", default="", help="namespace of those topics, with --live")
@@ -239,7 +242,8 @@ def run_view(arguments: argparse.Namespace) -> None:
     source, address = named_robot(arguments), (arguments.host, arguments.port)
     folder = Path(source.name).parent
     if not arguments.bags:
-        model = source.model(gravity=arguments.gravity)
+        locked = dict(arguments.locked)
+        model = source.model(joints=arguments.joints, locked=locked, gravity=arguments.gravity)
         viewer, update = pose_view(model, source.text, folder, address)
     else:
         model = _common_model(arguments, source)
@@ -294,4 +298,8 @@ def _become_live(arguments: argparse.Namespace) -> None:
     }
     if arguments.gravity is not None:
         parameters["gravity"] = arguments.gravity
+    if arguments.joints:
+        parameters[JOINTS.name] = arguments.joints
+    if arguments.locked:
+        parameters[LOCKED.name] = [f"{name}={value!r}" for name, value in arguments.locked]
     become_node("view_node", parameters)

@@ -72,7 +72,7 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     add_no_browser(parser)
     # The other options of simulate.
     parser.set_defaults(config=None, trajectory=None, plant_dynamics=None, mass_scale=None, friction_scale=None)
-    parser.set_defaults(gravity=None, xacro_arg=[])
+    parser.set_defaults(gravity=None, xacro_arg=[], joints=None, locked=[])
 
 
 def run_demo(arguments: argparse.Namespace) -> None:

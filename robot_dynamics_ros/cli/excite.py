@@ -15,7 +15,7 @@ import yaml
 from robot_dynamics_ros.analysis.identification.excitation import Excitation, ExcitationLimits, find_excitation
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import add_output, check_output, table
-from robot_dynamics_ros.cli.robot_source import add_robot, named_robot
+from robot_dynamics_ros.cli.robot_source import add_joints, add_robot, named_robot, note_locked
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _SAMPLES = 1000  # of the trajectory, for the table
@@ -30,9 +30,7 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
         "Collisions are not considered."
     )
     add_robot(parser)
-    parser.add_argument(
-        "--joints", nargs="+", metavar="JOINT", help="joints to move (default: all); the others are locked at 0"
-    )
+    add_joints(parser)
     parser.add_argument("--duration", type=float, default=20.0, help="period in seconds (default: %(default)g)")
     parser.add_argument("--cycles", type=int, default=1, help="number of periods (default: %(default)d)")
     parser.add_argument("--harmonics", type=int, default=5, help="terms of each series (default: %(default)d)")
@@ -64,7 +62,10 @@ def run_excite(arguments: argparse.Namespace) -> None:
             "and a seed of 0 or more"
         )
     check_output(arguments, arguments.output)
-    model = named_robot(arguments).part(arguments.joints, note="locked at 0", gravity=arguments.gravity)
+    model = named_robot(arguments).model(
+        joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity
+    )
+    note_locked(model)
     limits = ExcitationLimits.of(model, arguments.margin, arguments.acceleration)
     excitation, first = find_excitation(
         model, limits, arguments.duration, arguments.harmonics, arguments.restarts, arguments.seed

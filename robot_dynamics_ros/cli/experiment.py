@@ -18,12 +18,13 @@ import numpy as np
 
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
-from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
+from robot_dynamics_ros.base.parameters.kinds import Parameter, Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
-from robot_dynamics_ros.cli.offline import configuration_of, controller_model, overridden
-from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
+from robot_dynamics_ros.cli.offline import configuration_of, controller_model
+from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot, note_locked
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.settings import read_settings as controller_settings
@@ -142,7 +143,9 @@ def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | Non
     """
     source = named_robot(arguments)
     values, plant_values, motion_values = _parameters(arguments)
-    source, values, model = controller_model(arguments, source, overridden(values, overrides or {}))
+    chosen = {JOINTS.name: arguments.joints, LOCKED.name: dict(arguments.locked) or None}
+    source, values, model = controller_model(arguments, source, overridden(values, {**chosen, **(overrides or {})}))
+    note_locked(model)
     if not arguments.law and (law := controller_settings(values).law) not in TRACKING_LAWS:
         raise RobotDynamicsError(f"law {law} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}")
     model.require_mass()
@@ -214,7 +217,7 @@ def _plant_model(arguments: argparse.Namespace, source: RobotSource, values: Val
         return model
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)  # the controller's model has caused them already
-        return source.part(model.joint_names, gravity=arguments.gravity)
+        return source.model(joints=model.joint_names, locked=model.locked, gravity=arguments.gravity)
 
 
 def _with_stable_integrator(plant: SimulationSettings, start: Array) -> SimulationSettings:

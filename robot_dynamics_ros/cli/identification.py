@@ -177,8 +177,8 @@ def _held_out(
     model = identification.parameterization.model
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the prior model has issued them already
-        identified = replace(source, dynamics=str(arguments.output)).part(
-            model.joint_names, gravity=arguments.gravity or source.gravity or None
+        identified = replace(source, dynamics=str(arguments.output)).model(
+            joints=model.joint_names, gravity=arguments.gravity or source.gravity or None
         )
     motion = _joined(tested)
     used = [torque_is_determined(identification.parameterization, part) & ~part.still for part in tested]

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.cli.command_line import add_json, joint_value, print_json, table, wrapped
+from robot_dynamics_ros.cli.command_line import add_json, print_json, table, wrapped
 from robot_dynamics_ros.cli.model_facts import FRICTION_TERMS, RATE_LIMITS, Facts, model_facts, without_rounding
-from robot_dynamics_ros.cli.robot_source import add_named_robot, command_text, named_robot
+from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot
 from robot_dynamics_ros.textbooks.closed_form import MOST_JOINTS
 
 _TINY = 1e-14  # smaller values are printed as 0
@@ -31,15 +31,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
         "motion. docs/inspect.md explains the tables and the keys of --json."
     )
     add_named_robot(parser)
-    parser.add_argument("--joints", nargs="+", metavar="NAME", help="joints to inspect (default: all movable joints)")
-    parser.add_argument(
-        "--locked",
-        type=joint_value,
-        nargs="+",
-        default=[],
-        metavar="NAME=VALUE",
-        help="positions of locked joints, rad or m (default: 0 for joints that --joints omits)",
-    )
+    add_joints(parser)
     parser.add_argument(
         "--state",
         type=float,
@@ -59,11 +51,10 @@ def run_inspect(arguments: argparse.Namespace) -> None:
     Raises RobotDynamicsError if it cannot be read, an option does not fit it, or it has too many joints for
     --equations.
     """
-    source, locked = named_robot(arguments), dict(arguments.locked)
+    source = named_robot(arguments)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
-        model = source.part(arguments.joints, locked, gravity=arguments.gravity)
-    others = [name for name in source.joint_names() if name not in model.joint_names]
+        model = source.model(joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity)
     q = model.limit_rows.within(np.zeros(model.n))
     if arguments.state is not None:
         q = model.vector("--state", arguments.state)
@@ -75,7 +66,7 @@ def run_inspect(arguments: argparse.Namespace) -> None:
             f"{MOST_JOINTS} of {' '.join(model.joint_names)}; the others are locked at 0, or by --locked NAME=VALUE"
         )
     messages = [str(warning.message) for warning in caught]
-    facts = model_facts(source, model, q, dict.fromkeys(others, 0.0) | locked, messages, arguments.equations)
+    facts = model_facts(source, model, q, messages, arguments.equations)
     if arguments.json:
         print_json(facts)
         return

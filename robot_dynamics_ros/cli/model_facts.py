@@ -44,10 +44,8 @@ _SINGULAR = 1e15
 _ROUNDING = 1e-12  # relative to the largest element of a vector or matrix; smaller ones are rounding errors
 
 
-def model_facts(
-    source: RobotSource, model: RobotModel, q: Array, locked: dict[str, float], messages: list[str], equations: bool
-) -> Facts:
-    """Return the properties of a model of ``source`` at positions q (n,), with ``locked`` joints.
+def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list[str], equations: bool) -> Facts:
+    """Return the properties of a model of ``source`` at positions q (n,).
 
     ``messages`` are the warnings of the model. ``equations`` adds formulas, which need SymPy: RobotDynamicsError if it
     is not installed.
@@ -96,7 +94,7 @@ def model_facts(
         "gravity": model.gravity.tolist(),
         "mass": {"total": float(mass), "moving": sum(link.mass for link in tree.links)},
         "joints": list(_joints(model, description)),
-        "locked": locked,
+        "locked": model.locked,
         "bodies": list(_bodies(model, tree)),
         "friction": [
             {"joint": name, **dict(zip(FRICTION_TERMS, values, strict=True))} for name, values in friction.items()

@@ -9,14 +9,13 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import did_you_mean
-from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
+from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, ROBOT_DESCRIPTION
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
-from robot_dynamics_ros.base.parameters.kinds import Values
+from robot_dynamics_ros.base.parameters.kinds import Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
@@ -121,12 +120,16 @@ def controller_model(
     """Return the controller's robot, parameters and model, with the command line's --dynamics and --gravity if given.
 
     Without --dynamics the parameter dynamics_file, if set, replaces the dynamics file of ``source``. The parameters
-    gravity and joints are applied. Raises RobotModelError for an invalid robot.
+    gravity, joints and locked are applied. Raises RobotModelError for an invalid robot.
     """
     if arguments.dynamics is None:
         source = replace(source, dynamics=DYNAMICS_FILE.read(values) or source.dynamics)
     values = overridden(values, {controller.GRAVITY.name: arguments.gravity})
-    model = source.model(gravity=controller.GRAVITY.read(values) or None, joints=JOINTS.read(values) or None)
+    model = source.model(
+        gravity=controller.GRAVITY.read(values) or None,
+        joints=JOINTS.read(values) or None,
+        locked=LOCKED.read(values),
+    )
     return source, values, model
 
 
@@ -137,12 +140,6 @@ def configuration_of(source: RobotSource, values: Values) -> Configuration:
     """
     text = source.text if isinstance(source.text, str) else source.text.decode(errors="replace")
     return Configuration.of(values, text, source.dynamics_content())
-
-
-def overridden(values: Values, overrides: Mapping[str, object]) -> Values:
-    """Return a lookup that prefers ``overrides``, values by name, to ``values``; those that are None are ignored."""
-    given = {name: value for name, value in overrides.items() if value is not None}
-    return lambda name: given[name] if name in given else values(name)
 
 
 def summary(result: Replay, seconds: float, output: Path | None) -> str:

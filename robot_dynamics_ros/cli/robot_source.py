@@ -23,7 +23,7 @@ from typing import Any
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
 from robot_dynamics_ros.base.resources import dynamics_file, dynamics_names, robot_names, robot_urdf, share_directory
 from robot_dynamics_ros.base.urdf_file import read_urdf
-from robot_dynamics_ros.cli.command_line import joint_state_topic, pair
+from robot_dynamics_ros.cli.command_line import joint_state_topic, joint_value, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file, read_bytes
@@ -32,6 +32,7 @@ from robot_dynamics_ros.recordings.messages.joint_state import renaming
 
 _ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of robot_descriptions"
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
+_OF_URDF = (_UNNAMED, "joints: ", "locked: ")
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class RobotSource:
                 return RobotModel.from_urdf(self.text, dynamics=dynamics, **keywords)
             except RobotModelError as error:
                 message = str(error)
-                if not message.startswith(_UNNAMED):
+                if not message.startswith(_OF_URDF):
                     raise
                 raise RobotModelError(f"{self.name}: {message.removeprefix(_UNNAMED)}") from None
 
@@ -90,33 +91,6 @@ class RobotSource:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RobotModelWarning)
             return self.model().joint_names
-
-    def part(
-        self,
-        joints: Sequence[str] | None,
-        locked: Mapping[str, float] | None = None,
-        note: str = "",
-        gravity: Sequence[float] | None = None,
-    ) -> RobotModel:
-        """Return the model of the given joints (all for None); others are locked at ``locked`` positions, else at 0.
-
-        ``locked`` has positions (rad or m) by joint. ``note`` is printed to stderr after the names of joints that are
-        locked at 0; empty for none. ``gravity`` (3,), m/s^2, is in the root frame; None for that of the dynamics file.
-        Raises RobotDynamicsError for unknown joints, and RobotModelError for invalid files.
-        """
-        locked = dict(locked or {})
-        if joints is None:
-            return self.model(locked=locked, gravity=gravity)
-        names = self.joint_names()
-        if unknown := [name for name in joints if name not in names]:
-            raise RobotDynamicsError(
-                f"{self.name}: no movable joint {', '.join(unknown)}. Cure: give --joints from {' '.join(names)}"
-                + did_you_mean(unknown[0], names)
-            )
-        others = [name for name in names if name not in joints and name not in locked]
-        if others and note:
-            print(f"note: {', '.join(others)}: {note}", file=sys.stderr)
-        return self.model(joints=joints, locked={**dict.fromkeys(others, 0.0), **locked}, gravity=gravity)
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
@@ -140,6 +114,27 @@ def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
 def add_dynamics(parser: argparse.ArgumentParser, option: str, description: str) -> None:
     """Add an ``option`` for a dynamics file, whose ``description`` is the help, for ``dynamics_file``."""
     _add(parser, option, _dynamics_completions, metavar="FILE", help=description)
+
+
+def add_joints(parser: argparse.ArgumentParser) -> None:
+    """Add --joints and --locked to ``parser``, as keywords of ``RobotSource.model``."""
+    parser.add_argument("--joints", nargs="+", metavar="NAME", help="joints of the model (default: all movable joints)")
+    parser.add_argument(
+        "--locked",
+        type=joint_value,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="positions of locked joints, rad or m (default: 0 for joints that --joints omits)",
+    )
+
+
+def note_locked(model: RobotModel, reason: str = "") -> None:
+    """Print a note to stderr with the locked joints of ``model``, if there are any; ``reason`` precedes "locked"."""
+    if model.locked:
+        joints = ", ".join(f"{name} at {position:g}" for name, position in model.locked.items())
+        print(f"note: {reason}locked: {joints}", file=sys.stderr)
 
 
 def _add(parser: argparse.ArgumentParser, name: str, completer: Callable[..., list[str]], **options: Any) -> None:
@@ -332,4 +327,6 @@ def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | N
     if arguments.robot is None:
         print(f"note: robot: {source}", file=sys.stderr)
     gravity = arguments.gravity or source.gravity or None
-    return source.part(recorded, note="not in the recording, locked at 0", gravity=gravity)
+    model = source.model(joints=recorded, gravity=gravity)
+    note_locked(model, "not in the recording, ")
+    return model

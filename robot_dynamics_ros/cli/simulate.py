@@ -17,7 +17,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag, one_of, wrapped
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.offline import summary
-from robot_dynamics_ros.cli.robot_source import add_dynamics, add_named_robot, command_text
+from robot_dynamics_ros.cli.robot_source import add_dynamics, add_joints, add_named_robot, command_text
 from robot_dynamics_ros.cli.tracking import (
     Tracking,
     error_units,
@@ -44,6 +44,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
         "are compared. The same input gives the same bytes. Exit code 1 if a run ends in a fault."
     )
     add_named_robot(parser)
+    add_joints(parser)
     parser.add_argument(
         "--law",
         nargs="+",

@@ -108,7 +108,7 @@ ALL: tuple[Parameter[Any], ...] = (
 )
 """All parameters: those of every robot, those above and those of the settings."""
 
-_FILES = parameters.ROBOT_DESCRIPTION.name, parameters.DYNAMICS_FILE.name
+_FILES = parameters.ROBOT_DESCRIPTION.name, parameters.URDF.name, parameters.DYNAMICS_FILE.name
 _DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
 
 CONFIGURATION_TOPIC = "configuration"

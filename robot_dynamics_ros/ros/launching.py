@@ -12,7 +12,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,12 @@ _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
         "Path of the dynamics file (friction, rotors, payload). Empty: config/<robot>.dynamics.yaml, if it exists. "
         "none: no dynamics file.",
     ),
+    "joints": ("", None, "Joints to control, 'joint1 joint2'; others are locked. Empty: all movable joints."),
+    "locked": (
+        "",
+        None,
+        "Positions of locked joints, 'finger=0.02 tool=0'. Others: where joint_states has them first, in simulation 0.",
+    ),
     "params_file": ("", None, "Path of a parameter file for the nodes. Its values override all others."),
     "law": ("computed_torque", list(LAWS), "The control law. gravity_compensation follows no trajectory."),
     "namespace": ("", None, "Namespace of all nodes and topics. Empty: the root."),
@@ -70,7 +76,7 @@ _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
 }
 """Default, choices and description of the arguments that several launch files declare."""
 
-ROBOT = ("robot", "urdf", "xacro_args", "dynamics_file", "params_file")
+ROBOT = ("robot", "urdf", "xacro_args", "dynamics_file", "joints", "locked", "params_file")
 VIEWING = ("robot_state_publisher", "rviz")
 TOPICS = ("joint_states", "effort_commands")
 TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
@@ -141,17 +147,23 @@ class LaunchedRobot:
         Path of the dynamics file; empty for none.
     settings
         One path, that of the parameter file of a shipped robot; empty for other robots.
+    joints, locked
+        Values of these launch arguments, split into words.
     """
 
     urdf: str
     root: str
     dynamics_file: str
     settings: tuple[str, ...]
+    joints: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
 
 
 def chosen_robot(context: LaunchContext) -> LaunchedRobot:
-    """Return the result of ``find_robot`` for the launch arguments robot, urdf, dynamics_file and xacro_args."""
-    return find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
+    """Return the robot of the launch arguments; RobotDynamicsError as from ``find_robot``."""
+    robot = find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
+    joints, locked = (tuple(value_of(context, name).split()) for name in ("joints", "locked"))
+    return replace(robot, joints=joints, locked=locked)
 
 
 def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> LaunchedRobot:
@@ -190,11 +202,18 @@ def existing_file(argument: str, value: str) -> Path:
 
 
 def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
-    """Return the parameters robot_description and dynamics_file for a Node, as texts that are not parsed as YAML."""
+    """Return the parameters that define ``robot`` for a Node, as texts that are not parsed as YAML."""
     return {
         "robot_description": ParameterValue(robot.urdf, value_type=str),
         "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),
+        **joint_parameter(robot),
+        **({"locked": ParameterValue(list(robot.locked), value_type=list[str])} if robot.locked else {}),
     }
+
+
+def joint_parameter(robot: LaunchedRobot) -> dict[str, ParameterValue]:
+    """Return the parameter joints of ``robot``; an empty dictionary if the argument of that name is empty."""
+    return {"joints": ParameterValue(list(robot.joints), value_type=list[str])} if robot.joints else {}
 
 
 def own_parameters(context: LaunchContext) -> list[str]:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from robot_dynamics_ros.base.parameters.kinds import Names, Parameter, Text
+from robot_dynamics_ros.base.parameters.kinds import NamedNumbers, Names, Parameter, Text
 
 ROBOT_DESCRIPTION = Text("robot_description", "", "URDF document; empty: received on the topic robot_description")
 DYNAMICS_FILE = Text("dynamics_file", "", "Path of the dynamics file (friction, rotors, payload); empty: none")
-JOINTS = Names("joints", [], "Joints to control, in the order of the commands; empty: all movable joints")
+URDF = Text("urdf", "", "Path of a URDF or xacro file, read if robot_description is empty")
+JOINTS = Names(
+    "joints", [], "Joints of the model, in the order of the commands; others are locked. Empty: all that are not locked"
+)
+LOCKED = NamedNumbers(
+    "locked",
+    [],
+    "Positions of locked joints, name=value, rad or m. Others: computed_torque_node locks them where joint_states has "
+    "them first, else 0",
+)
 
 EXECUTOR = Text(
     "executor",
@@ -18,5 +27,5 @@ EXECUTOR = Text(
     choices=("auto", "events", "single_threaded"),
 )
 
-ROBOT: tuple[Parameter[Any], ...] = (ROBOT_DESCRIPTION, DYNAMICS_FILE, JOINTS)
+ROBOT: tuple[Parameter[Any], ...] = (ROBOT_DESCRIPTION, URDF, DYNAMICS_FILE, JOINTS, LOCKED)
 """Parameters that define the robot."""

@@ -12,7 +12,7 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, TypeGuard, TypeVar
@@ -79,6 +79,13 @@ T = TypeVar("T")
 
 Values = Callable[[str], object]
 """Lookup of a parameter value by name: current values of a node, candidates of a change, or values of a file."""
+
+
+def overridden(values: Values, overrides: Mapping[str, object]) -> Values:
+    """Return a lookup that prefers ``overrides``, values by name, to ``values``; those that are None are ignored."""
+    given = {name: value for name, value in overrides.items() if value is not None}
+    return lambda name: given[name] if name in given else values(name)
+
 
 When = Literal["start", "configure", "run"]
 
@@ -286,6 +293,27 @@ class Names(Parameter[Sequence[str]]):
 
 
 @dataclass(frozen=True, eq=False)
+class NamedNumbers(Parameter[Any]):
+    """List of texts name=number, which may be empty; attributes: name, default, description and when."""
+
+    def check(self, value: object) -> dict[str, float]:
+        """Return the numbers by name; RobotDynamicsError for other texts and types, and numbers that are not finite.
+
+        None and [] give no numbers. A mapping, as in ~/configuration, is accepted, too.
+        """
+        items: list[tuple[Any, Any]] = (
+            list(value.items()) if isinstance(value, Mapping) else [_pair(item) for item in _items(value)]
+        )
+        if not all(name and is_number(number) and math.isfinite(number) for name, number in items):
+            raise self.refuse(value)
+        return {name: float(number) for name, number in items}
+
+    def allowed(self) -> str:
+        """Describe a list of such texts."""
+        return "a list of texts name=number, such as finger_joint=0.02"
+
+
+@dataclass(frozen=True, eq=False)
 class TopicNames(Names):
     """List of full names of topics, which may be empty; attributes as in ``Names``."""
 
@@ -339,3 +367,12 @@ def _items(value: object) -> Sequence[object]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     return value if isinstance(value, list | tuple | array) else (value,)
+
+
+def _pair(item: object) -> tuple[str, object]:
+    """Return name and number of a text name=number; the number is None if it is none."""
+    name, _, number = item.rpartition("=") if isinstance(item, str) else ("", "", "")
+    try:
+        return name, float(number)
+    except ValueError:
+        return name, None

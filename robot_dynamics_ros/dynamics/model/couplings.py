@@ -78,15 +78,15 @@ def resolve(
     dynamics
         The dynamics file.
     joints
-        All independent names in the desired order; None: depth first, as in the URDF.
+        The independent names in the desired order; others are locked at 0. None: all, depth first, as in the URDF.
     locked
-        Position (rad or m) of each locked joint or coordinate, by name; None: none is locked.
+        Position (rad or m) of locked joints or coordinates, by name; None: none.
 
     Raises
     ------
     RobotModelError
-        For unknown names, joints that follow themselves, dependent joints in ``joints``, independent joints that
-        are neither in ``joints`` nor locked, and coordinates that move nothing.
+        For unknown names, joints that follow themselves, dependent joints in ``joints``, names both in ``joints``
+        and ``locked``, and coordinates that move nothing.
     """
     movable = dict.fromkeys(joint.name for joint in description.joints if joint.kind in MOVABLE)
     for name in dynamics.coordinates:
@@ -113,6 +113,7 @@ def resolve(
     rows = {name: row for name, row in {**mimics, **dynamics.couplings}.items() if name not in positions}
     free = [name for name in known if name not in rows and name not in positions]
     names = tuple(free) if joints is None else _in_order(description, joints, known, rows, positions, free)
+    positions |= {name: 0.0 for name in free if name not in names}
     start = {name: Row({name: 1.0}) for name in names} | {name: Row({}, value) for name, value in positions.items()}
     couplings = Couplings(names, _resolved(description, dynamics, rows, start))
     if not any(couplings.rows[name].factors for name in movable):
@@ -191,18 +192,11 @@ def _in_order(
                 f'joints: joint "{name}" is not independent: {reason}. '
                 f"Cure: remove it; the independent names are {', '.join(free)}"
             )
-    chosen = set(names)
-    if len(chosen) < len(names):
+    if len(set(names)) < len(names):
         raise RobotModelError(f"joints: {list(names)} names a joint twice. Cure: name each once")
     both = [name for name in names if name in positions]
     if both:
         raise RobotModelError(f"joints: {both} are also in locked. Cure: name each joint in only one of the two")
-    loose = [name for name in free if name not in chosen]
-    if loose:
-        raise RobotModelError(
-            f"joints: {loose} of {description.source} are neither in joints nor locked. "
-            "Cure: add them to joints, or add their positions to locked"
-        )
     return names
 
 

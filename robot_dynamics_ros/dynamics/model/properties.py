@@ -123,6 +123,11 @@ class RobotProperties:
         return self._data.robot.gravity.copy()
 
     @property
+    def locked(self) -> dict[str, float]:
+        """Positions (rad or m) of locked joints and coordinates by name."""
+        return dict(self._data.locked)
+
+    @property
     def position_lower(self) -> Array:
         """Lower position limits (n,), rad or m; -inf if there is none. See ``limit_rows``."""
         return self._limits(LOWER)

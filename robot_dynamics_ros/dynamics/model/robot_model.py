@@ -129,10 +129,12 @@ class RobotModel(RobotProperties):
         gravity
             Acceleration of gravity (3,) in the root frame, m/s^2. None: that of the dynamics file, else 0 0 -9.81.
         joints
-            The independent joints and coordinates, in the order of every vector. None: all that are not locked,
-            depth first, children in document order. Mimic and coupled joints are not independent.
+            The independent joints and coordinates, in the order of every vector; others are locked. None: all that
+            are not in ``locked``, depth first, children in document order. Mimic and coupled joints are not
+            independent.
         locked
-            Position (rad or m) of each locked joint or coordinate.
+            Positions (rad or m) of locked joints or coordinates by name; 0 for those that neither this nor ``joints``
+            names.
         strict
             True to raise an error instead of a warning for inertias that no body can have and for joints that move
             no inertia.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from functools import partial
 from typing import Any
@@ -17,6 +18,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.parameters import LOCKED
+from robot_dynamics_ros.base.parameters.kinds import Values, overridden
 from robot_dynamics_ros.control import parameters
 from robot_dynamics_ros.control.interface import Now, Output
 from robot_dynamics_ros.control.laws import LAWS
@@ -26,12 +29,13 @@ from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.control.trajectory.goals import Tolerances, read_tolerances
 from robot_dynamics_ros.control.warm_up import warm_up_controller
+from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from robot_dynamics_ros.ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
 from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
 from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import run
-from robot_dynamics_ros.ros.nodes.robot import ManagedRobotNode, load_robot
+from robot_dynamics_ros.ros.nodes.robot import ManagedRobotNode, NotReadyError, load_robot
 from robot_dynamics_ros.ros.realtime import (
     disable_garbage_collection,
     enable_garbage_collection,
@@ -61,6 +65,8 @@ class ComputedTorqueNode(ManagedRobotNode):
         super().__init__("computed_torque_node", parameters.ALL, parameters.AUTOSTART, **options)
         self._session: ControllerSession | None = None
         self._safety: Safety | None = None  # emergency stops outlast the session
+        self._measured: dict[str, float] = {}  # first positions of joints that are not controlled
+        self._first_states: Any = None  # subscription until then
         self._report = ControllerReport(self)
         self.create_steady_timer(_REPORT_PERIOD, lambda: self._report.publish_status(self._session, self.obstacle))
         if not INSTALLED:
@@ -73,12 +79,12 @@ class ComputedTorqueNode(ManagedRobotNode):
     def configure(self, description: str) -> None:
         """Load the robot of the URDF text ``description``, check all parameters, and create topics and services.
 
-        The node is then inactive. Raises RobotDynamicsError for an invalid robot or parameter, and StillCompilingError
-        while kernels are compiled.
+        The node is then inactive. Raises RobotDynamicsError for an invalid robot or parameter, and NotReadyError
+        while kernels are compiled, and before the first state if it has the positions of locked joints.
         """
         settings = read_settings(self.values)
-        robot = load_robot(self, description, parameters.GRAVITY.read(self.values) or None)
-        configuration = Configuration.of(self.values, *self.files)
+        robot = self._load_robot(description, LAWS[settings.law].needs_state)
+        configuration = self._configuration(self.values, robot)
         session = ControllerSession(robot, settings, configuration.simulated_time, self._safety)
         tolerances = read_tolerances(self.values, robot.joint_names)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
@@ -93,8 +99,46 @@ class ComputedTorqueNode(ManagedRobotNode):
                 f"{error}. Cure: correct qos_overrides or emergency_stop_topics in the parameter file, and start the "
                 "node again"
             ) from error
+        if self._first_states is not None:
+            self.destroy_subscription(self._first_states)
+            self._first_states = None
         self._outputs.configuration(configuration.text())
         self._session, self._safety = session, session.safety
+
+    def _load_robot(self, description: str, measures: bool) -> RobotModel:
+        """Return the robot; joints that are not controlled are locked where joint_states has them first.
+
+        The parameter locked has priority. The position of joints that are not in joint_states is 0, as that of all
+        without ``measures``. Raises NotReadyError before the first state.
+        """
+        gravity, given = parameters.GRAVITY.read(self.values) or None, LOCKED.read(self.values)
+        robot = load_robot(self, description, gravity)
+        others = [name for name in robot.locked if name not in given]
+        if others and measures:
+            if self._first_states is None:
+                self._first_states = self.create_subscription(
+                    JointState, "joint_states", partial(self._measure, set(robot.joint_names)), _BEST_EFFORT
+                )
+            if not self._measured.keys() & set(robot.joint_names):
+                raise NotReadyError(f"waiting for joint_states, which may have the positions of {', '.join(others)}")
+            measured = {name: self._measured[name] for name in others if name in self._measured}
+            robot = load_robot(self, description, gravity, locked={**given, **measured})
+        if robot.locked:
+            positions = (f"{name} at {position:.6g}" for name, position in robot.locked.items())
+            self.get_logger().info(f"not controlled and locked: {', '.join(positions)}")
+        return robot
+
+    def _configuration(self, values: Values, robot: RobotModel) -> Configuration:
+        """Return parameters and files with the positions at which joints of ``robot`` are locked."""
+        return Configuration.of(overridden(values, {LOCKED.name: robot.locked}), *self.files)
+
+    def _measure(self, controlled: set[str], message: JointState) -> None:
+        """Store positions until the first message with ``controlled`` joints, and configure the node then."""
+        if not self._measured.keys() & controlled:
+            pairs = zip(message.name, message.position, strict=False)
+            self._measured |= {name: position for name, position in pairs if math.isfinite(position)}
+            if self._measured.keys() & controlled:
+                self.start_when_possible()
 
     def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
         state_timeout, update_rate = session.settings.safety.state_timeout, session.settings.update_rate
@@ -273,8 +317,9 @@ class ComputedTorqueNode(ManagedRobotNode):
             too_late = "" if self._session is None else _CONFIGURED
             values = check_changes(parameters.ALL, self.values, changes, too_late)
             if self._session is not None:
-                settings, configuration = read_settings(values), Configuration.of(values, *self.files)
-                tolerances = read_tolerances(values, self._session.arm.robot.joint_names)
+                settings, robot = read_settings(values), self._session.arm.robot
+                configuration = self._configuration(values, robot)
+                tolerances = read_tolerances(values, robot.joint_names)
                 self._session.tune(settings)
                 self._interfaces.tolerances = tolerances
                 self._outputs.configuration(configuration.text())

@@ -19,7 +19,16 @@ from rclpy.parameter import Parameter as RosParameter
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import file_parameters, own_parameters, unknown
-from robot_dynamics_ros.base.parameters.kinds import Names, Number, Numbers, Parameter, Values, When, WholeNumber
+from robot_dynamics_ros.base.parameters.kinds import (
+    NamedNumbers,
+    Names,
+    Number,
+    Numbers,
+    Parameter,
+    Values,
+    When,
+    WholeNumber,
+)
 
 _WHEN: dict[When, str] = {
     "start": "Read once, when the process starts",
@@ -60,7 +69,10 @@ def declare(node: Node, *parameters: Parameter[Any]) -> None:
             descriptor.floating_point_range, descriptor.integer_range = [], []
             node.declare_parameter(parameter.name, parameter.default, descriptor)
         # rclpy interprets an empty list as a list of bytes, or as an unset parameter.
-        if isinstance(parameter, Numbers | Names) and node.get_parameter(parameter.name).value in (None, []):
+        if isinstance(parameter, Numbers | Names | NamedNumbers) and node.get_parameter(parameter.name).value in (
+            None,
+            [],
+        ):
             kind = RosParameter.Type.DOUBLE_ARRAY if isinstance(parameter, Numbers) else RosParameter.Type.STRING_ARRAY
             node.set_parameters([RosParameter(parameter.name, kind, [])])
 

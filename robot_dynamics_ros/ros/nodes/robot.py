@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -17,8 +18,9 @@ from std_msgs.msg import String
 
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, ROBOT_DESCRIPTION
+from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, ROBOT_DESCRIPTION, URDF
 from robot_dynamics_ros.base.parameters.kinds import Flag, Parameter
+from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.dynamics_file import read_bytes
@@ -28,19 +30,24 @@ _PERIOD = 0.1  # s
 
 
 def load_robot(
-    node: RobotNode, description: str, gravity: Sequence[float] | None = None, closes_loops: bool = False
+    node: RobotNode,
+    description: str,
+    gravity: Sequence[float] | None = None,
+    closes_loops: bool = False,
+    locked: Mapping[str, float] | None = None,
 ) -> RobotModel:
     """Return the model of the URDF text ``description`` and log its warnings; RobotDynamicsError for invalid files.
 
-    The dynamics file and the joints are those of the parameters of ``node``. ``gravity`` (3,), m/s^2 in the root frame,
-    replaces that of the dynamics file unless it is None. ``closes_loops`` is True if the node computes kinematic loops;
-    otherwise they are a warning.
+    The dynamics file and the joints are those of the parameters of ``node``, as are locked joints unless ``locked`` has
+    their positions (rad or m). ``gravity`` (3,), m/s^2 in the root frame, replaces that of the dynamics file unless it
+    is None. ``closes_loops`` is True if the node computes kinematic loops; otherwise they are a warning.
     """
     dynamics_file, joints = DYNAMICS_FILE.read(node.values), JOINTS.read(node.values)
+    locked = LOCKED.read(node.values) if locked is None else locked
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
         model = RobotModel.from_urdf(
-            description, dynamics=dynamics_file or None, gravity=gravity, joints=joints or None
+            description, dynamics=dynamics_file or None, gravity=gravity, joints=joints or None, locked=locked
         )
     messages = [str(warning.message) for warning in caught]
     if model.loops and not closes_loops:
@@ -58,8 +65,8 @@ def load_robot(
     return model
 
 
-class StillCompilingError(RobotDynamicsError):
-    """Error of a request that cannot be served while kernels are compiled in the background."""
+class NotReadyError(RobotDynamicsError):
+    """Error of a request that cannot be served yet: kernels are compiled in the background, or no state has arrived."""
 
 
 class WarmUp:
@@ -78,9 +85,9 @@ class WarmUp:
         self._future: Future[object] | None = None
 
     def check(self) -> None:
-        """Raise StillCompilingError while ``run`` compiles kernels; numba cannot load others meanwhile."""
+        """Raise NotReadyError while ``run`` compiles kernels; numba cannot load others meanwhile."""
         if self._future is not None and not self._future.done():
-            raise StillCompilingError(
+            raise NotReadyError(
                 f"still compiling the dynamics kernels, {time.monotonic() - self._start:.0f} s so far, up to a minute "
                 "of a free processor. Cure: try again when they are ready"
             )
@@ -88,7 +95,7 @@ class WarmUp:
     def run(self, work: Callable[[], object]) -> None:
         """Run ``work``, which uses the kernels, and wait for its end if they were compiled before.
 
-        Otherwise it continues in a background thread, and StillCompilingError is raised at once. After its end
+        Otherwise it continues in a background thread, and NotReadyError is raised at once. After its end
         ``resume`` is called, and a new call of ``run`` only loads the kernels.
         """
         self.check()
@@ -108,7 +115,7 @@ class WarmUp:
             self._future.result()
             return
         self._timer = self._node.create_steady_timer(_PERIOD, self._poll)
-        raise StillCompilingError(announcement(kernel))
+        raise NotReadyError(announcement(kernel))
 
     def _poll(self) -> None:
         if self._future is not None and self._future.done():
@@ -152,8 +159,12 @@ class RobotNode(NodeProgram):
         return new
 
     def description(self) -> str:
-        """Return the URDF last received on the topic, else that of the parameter; empty if there is none."""
-        return self._latched or ROBOT_DESCRIPTION.read(self.values)
+        """Return the URDF last received on the topic, else that of the parameters; empty if there is none.
+
+        Raises RobotDynamicsError if the file of the parameter urdf cannot be read.
+        """
+        text, file = self._latched or ROBOT_DESCRIPTION.read(self.values), URDF.read(self.values)
+        return text or (read_urdf(Path(file), {}).decode(errors="replace") if file else "")
 
     def start_when_possible(self) -> None:
         """Start unless already started; called when a URDF is received and when kernels have been compiled."""
@@ -227,7 +238,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         description = self.description()
         if not description:
             raise RobotDynamicsError(
-                "robot_description is empty. Cure: set the parameter, or publish the topic and configure again"
+                "robot_description is empty. Cure: set it or urdf, or publish the topic and configure again"
             )
         file = DYNAMICS_FILE.read(self.values)
         self.files = description, read_bytes(file, "dynamics file").decode(errors="replace") if file else ""
@@ -262,7 +273,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
             work()
         except RobotDynamicsError as error:
             self.obstacle = str(error)
-            if isinstance(error, StillCompilingError):
+            if isinstance(error, NotReadyError):
                 self.get_logger().info(f"{failed}: {error}")
             else:
                 self.get_logger().error(f"{failed}: {error}")

@@ -26,7 +26,7 @@ from robot_dynamics_ros.ros.nodes.conversions import diagnostics_message
 from robot_dynamics_ros.ros.nodes.conversions import stamp as to_stamp
 from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
-from robot_dynamics_ros.ros.nodes.robot import RobotNode, StillCompilingError, load_robot
+from robot_dynamics_ros.ros.nodes.robot import NotReadyError, RobotNode, load_robot
 from robot_dynamics_ros.ros.nodes.simulated_time import Lockstep, Pace
 from robot_dynamics_ros.ros.realtime import collect_garbage, disable_garbage_collection
 from robot_dynamics_ros.simulation import parameters
@@ -306,10 +306,7 @@ class SimulationNode(RobotNode):
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None
         self.add_on_set_parameters_callback(self._check_parameters)
-        if self.get_parameter("robot_description").value == "":
-            self.get_logger().info("waiting for the topic robot_description")
-        else:
-            self.start_when_possible()
+        self.start_when_possible()
 
     def start_when_possible(self) -> None:
         """Start the simulation if the robot is known; after an error wait for another robot_description."""
@@ -317,12 +314,15 @@ class SimulationNode(RobotNode):
             return
         try:
             self.warm_up.check()
-            model = load_robot(self, self.description(), closes_loops=True)
+            description = self.description()
+            if not description:
+                raise NotReadyError("waiting for the topic robot_description")
+            model = load_robot(self, description, closes_loops=True)
             settings = read_settings(self.values, model)
             self.warm_up.run(lambda: SimulatedArm(settings).warm_up())
             self._running = RunningSimulation(self, SimulatedArm(settings), settings)
             disable_garbage_collection()
-        except StillCompilingError as error:
+        except NotReadyError as error:
             self.get_logger().info(f"not started yet: {error}")
         except RobotDynamicsError as error:
             self.get_logger().error(f"not started: {error}")

@@ -14,7 +14,7 @@ from robot_dynamics_ros.analysis.view.motion import LiveArm
 from robot_dynamics_ros.analysis.view.viewer import PERIOD, live_view, open_page
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.parameters import DYNAMICS_FILE
+from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, URDF
 from robot_dynamics_ros.base.parameters.kinds import Flag, Parameter, Text, WholeNumber
 from robot_dynamics_ros.control.interface import Sample
 from robot_dynamics_ros.control.parameters import GRAVITY
@@ -22,7 +22,6 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
-URDF = Text("urdf", "", "Path of the URDF", when="start")
 JOINT_STATES = Text("joint_states", "joint_states", "Topic of joint states", when="start")
 COMMAND_STATES = Text(
     "command_states", "computed_torque_node/command_states", "Topic of desired positions and efforts", when="start"
@@ -32,7 +31,18 @@ PORT = WholeNumber("port", 8080, "Port of the web server; if it is in use, the n
 
 BROWSER = Flag("browser", False, "Open the page in the user's browser, if there is one", when="start")
 
-ALL: tuple[Parameter[Any], ...] = (URDF, DYNAMICS_FILE, GRAVITY, JOINT_STATES, COMMAND_STATES, HOST, PORT, BROWSER)
+ALL: tuple[Parameter[Any], ...] = (
+    URDF,
+    DYNAMICS_FILE,
+    JOINTS,
+    LOCKED,
+    GRAVITY,
+    JOINT_STATES,
+    COMMAND_STATES,
+    HOST,
+    PORT,
+    BROWSER,
+)
 
 
 class ViewNode(NodeProgram):
@@ -49,7 +59,10 @@ class ViewNode(NodeProgram):
         super().__init__("view", ALL, **options)
         path, dynamics = Path(URDF.read(self.values)), DYNAMICS_FILE.read(self.values)
         gravity = GRAVITY.read(self.values) or None
-        model = RobotModel.from_urdf_file(path, dynamics=dynamics or None, gravity=gravity)
+        joints, locked = JOINTS.read(self.values) or None, LOCKED.read(self.values)
+        model = RobotModel.from_urdf_file(
+            path, dynamics=dynamics or None, gravity=gravity, joints=joints, locked=locked
+        )
         run_in_background(model.warm_up).result()  # in the background, so that signals interrupt it
         self._arm = LiveArm()
         address = HOST.read(self.values), PORT.read(self.values)

@@ -120,10 +120,10 @@ def test_an_integer_beyond_all_floats_is_refused() -> None:
 
 def test_unknown_parameters_of_this_node_alone_are_named(tmp_path: Path) -> None:
     path = tmp_path / "unknown.yaml"
-    own = {"urdf": "a", "use_sim_time": True, "qos_overrides": {"/joint_states": {"subscription": {"depth": 1}}}}
+    own = {"robot_file": "a", "use_sim_time": True, "qos_overrides": {"/joint_states": {"subscription": {"depth": 1}}}}
     tables = {"/**": {"ros__parameters": {"frame": "a"}}, "computed_torque_node": {"ros__parameters": own}}
     path.write_text(yaml.safe_dump(tables))
-    with pytest.warns(RobotModelWarning, match="parameter urdf is unknown") as warned:
+    with pytest.warns(RobotModelWarning, match="parameter robot_file is unknown") as warned:
         read_parameter_file(path, "/computed_torque_node", controller.ALL)
     assert len(warned) == 1
 

@@ -127,8 +127,6 @@ BAD: dict[str, tuple[arms.Arm, dict[str, Any], dict[str, Any], str]] = {
     "too_large_ratio": (CHAIN, HUGE_RATIO, {}, r"arm.yaml.*rotors\[0\]"),
     "follower_in_joints": (mimic(CHAIN, B, A), {}, {"joints": [A, B, C, D]}, f"joints.*{B}.*{A}"),
     "still_in_joints": (CHAIN, {"couplings": {B: {}}}, {"joints": CHAIN.movable}, f"joints.*{B}"),
-    "joint_left_out": (CHAIN, {}, {"joints": [A, B, C]}, f"joints.*{D}"),
-    "coordinate_left_out": (CHAIN, BASE, {"joints": [B, C, D]}, r"joints.*\['p'\]"),
     "unknown_in_joints": (CHAIN, {}, {"joints": [*CHAIN.movable, "x"]}, 'joints.*"x"'),
     "twice_in_joints": (CHAIN, {}, {"joints": [*CHAIN.movable, A]}, f"joints.*{A}"),
     "locked_and_in_joints": (mimic(CHAIN, B, A), {}, {"joints": [A, B, C, D], "locked": {B: 1.0}}, B),

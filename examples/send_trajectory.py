@@ -1,0 +1,53 @@
+"""A node that sends one trajectory to computed_torque_node and waits for the end of the motion.
+
+``python examples/send_trajectory.py [JOINT=POSITION ...]`` moves these joints (rad or m) in three seconds; by default
+the first joint by 0.2.
+"""
+
+import sys
+
+import rclpy
+from rclpy.duration import Duration
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+CONTROLLER = "computed_torque_node"
+SECONDS = 3.0
+
+
+def main() -> None:
+    """Send the trajectory when the controller listens, and return when its desired position is the goal at rest."""
+    rclpy.init()
+    node = rclpy.create_node("send_trajectory")
+    states: list[JointState] = []  # desired positions and velocities of the controller
+    node.create_subscription(JointState, f"{CONTROLLER}/command_states", states.append, 10)
+    publisher = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", 1)
+
+    # A recorder may subscribe first: one subscriber is not yet the controller.
+    def listens() -> bool:
+        infos = node.get_subscriptions_info_by_topic(publisher.topic_name)
+        return any(info.node_name == CONTROLLER for info in infos)
+
+    print(f"waiting for {CONTROLLER}", flush=True)
+    while not (states and listens()):
+        rclpy.spin_once(node, timeout_sec=0.1)
+    names, start = list(states[-1].name), list(states[-1].position)
+    given = dict(argument.split("=") for argument in sys.argv[1:]) or {names[0]: start[0] + 0.2}
+    goal = [float(given.get(name, position)) for name, position in zip(names, start, strict=True)]
+    point = JointTrajectoryPoint(positions=goal, time_from_start=Duration(seconds=SECONDS).to_msg())
+    publisher.publish(JointTrajectory(joint_names=names, points=[point]))
+    print(f"sent: {given} in {SECONDS:g} s", flush=True)
+
+    def arrived() -> bool:
+        return list(states[-1].position) == goal and not any(states[-1].velocity)
+
+    while not arrived():
+        rclpy.spin_once(node, timeout_sec=0.1)
+        del states[:-1]
+    print("the motion has ended")
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+if __name__ == "__main__":
+    main()
