@@ -1,9 +1,12 @@
 """Sphinx configuration of these pages, for `make docs` and for rosdoc2 of docs.ros.org. Nothing is downloaded."""
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -28,6 +31,7 @@ extensions = [
 ]
 if find_spec("sphinx_copybutton"):  # docs.ros.org has none
     extensions.append("sphinx_copybutton")
+myst_enable_extensions = ["dollarmath"]  # equations as on GitHub
 exclude_patterns = ["_build"]
 nitpicky = True
 
@@ -71,7 +75,16 @@ def _check_tables(app: Sphinx, name: str, source: list[str]) -> None:
         logging.getLogger(__name__).warning(message, location=(name, line))
 
 
+def _visit_math(translator: Any, node: nodes.math | nodes.math_block) -> None:
+    """Write an equation as MathML."""
+    display = "block" if isinstance(node, nodes.math_block) else "inline"
+    translator.body.append(import_module("latex2mathml.converter").convert(node.astext(), display=display))
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
     """Connect the hooks; napoleon, an extension, has connected its own before."""
+    if find_spec("latex2mathml"):  # docs.ros.org has none; the default is a script that the reader's browser downloads
+        app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("autodoc-process-docstring", _escape_bars)
     app.connect("source-read", _check_tables)

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 _LONGEST = 2000
 _HEAD = 1500
+_LONGEST_NAME = 200
 _CONTROL = re.compile("[^\t\n\r\x20-\x7e\xa0-\U0010ffff]")
 
 
@@ -53,11 +54,13 @@ class BagWarning(UserWarning):
     """Lost or doubtful content of a bag whose remaining content can be used."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return "; did you mean NAME?", the end of a cure, with the name of ``known`` most similar to ``name``.
 
-    The text is empty if none is similar.
+    The text is empty if none is similar, and if ``name`` is not a text or longer than 200 characters.
     """
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME:  # from messages: the search takes time
+        return ""
     return "".join(f"; did you mean {close}?" for close in get_close_matches(name, list(known), n=1))
 
 

@@ -4,12 +4,15 @@ Files are found in a source tree, after `pip install` (into an environment, with
 build` (also merged or with --symlink-install). ROS is not needed.
 """
 
+import os
 from functools import cache
+from glob import escape, glob
 from pathlib import Path
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, did_you_mean
 
 _PACKAGE = "robot_dynamics_ros"
+_DYNAMICS = ".dynamics.yaml"
 _SUFFIXES = {
     "urdf": (".urdf",),
     "config": (".yaml", ".xml"),
@@ -93,14 +96,25 @@ def robot_urdf(name: str) -> Path:
     return share_directory() / "urdf" / f"{name}.urdf"
 
 
+def dynamics_names() -> list[str]:
+    """Return the sorted names of the dynamics files that this package installs, such as "panda_coulomb"."""
+    return [name.removesuffix(_DYNAMICS) for name in _names("config") if name.endswith(_DYNAMICS)]
+
+
 def dynamics_file(given: str | Path | None, robot: str = "") -> str | None:
     """Return the path of the dynamics file that a command, a launch argument or a call selects; None for none.
 
     ``given`` is the name of an installed file, such as "panda_coulomb" for config/panda_coulomb.dynamics.yaml, else
-    "none", else a path, which need not exist. If it is None or empty, the file is the one with the name of the
-    installed ``robot``, if there is one.
+    "none", else a path. If it is None or empty, the file is the one with the name of the installed ``robot``, if there
+    is one. Raises RobotModelError if ``given`` is neither such a name nor an existing file.
     """
-    name = f"{given or robot}.dynamics.yaml"
+    name = f"{given or robot}{_DYNAMICS}"
     if name in _names("config"):
         return str(share_directory() / "config" / name)
-    return str(given) if given and given != "none" else None
+    if not given or given == "none":
+        return None
+    if not os.path.exists(given):  # Path.exists rejects long names
+        names, folder = [*dynamics_names(), "none"], escape(os.path.dirname(given))
+        near = did_you_mean(str(given), [*names, *glob(os.path.join(folder, "*.yaml"))])
+        raise RobotModelError(f"{given}: no such dynamics file. Cure: use one of {', '.join(names)}, or a path{near}")
+    return str(given)

@@ -9,8 +9,9 @@ import argparse
 import os
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
@@ -18,11 +19,13 @@ from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_joint_states,
+    add_json,
     add_no_browser,
     add_output,
     add_rename,
     check_output,
     joint_state_topic,
+    print_json,
 )
 from robot_dynamics_ros.cli.processes import become_node, require_ros
 from robot_dynamics_ros.cli.robot_source import (
@@ -101,7 +104,8 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of compare."""
     parser.description = (
         "Compare two bags topic by topic and joint by joint; messages are paired by their stamps. Two numbers match "
-        "if |a - b| <= atol + rtol |b|. Exit code 0: the bags match, 1: they differ, 2: they cannot be compared."
+        "if |a - b| <= atol + rtol |b|. Exit code 0: the bags match, 1: they differ, 2: they cannot be compared. "
+        "docs/test_from_a_bag.md lists the keys of --json."
     )
     for name in ("a", "b"):
         parser.add_argument(name, type=Path, metavar=name.upper(), help="a bag's folder, or one of its files")
@@ -118,6 +122,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     )
     add_rename(parser)
     add_output(parser, "--junit", metavar="FILE", help="write JUnit XML: a test case for each topic")
+    add_json(parser)
 
 
 def run_compare(arguments: argparse.Namespace) -> int:
@@ -141,8 +146,20 @@ def run_compare(arguments: argparse.Namespace) -> int:
     except RobotDynamicsError as error:
         print(f"robot_dynamics: {error}", file=sys.stderr)
         return _IMPOSSIBLE
-    print(outcome)
+    if arguments.json:
+        print_json(_facts(outcome))
+    else:
+        print(outcome)
     return _MATCH if outcome.matches else _DIFFERENT
+
+
+def _facts(comparison: Comparison) -> dict[str, Any]:
+    """Return the attributes of a comparison, of its topics and of their fields, the JSON of docs/test_from_a_bag.md."""
+    topics = []
+    for topic in comparison.topics:
+        fields = [asdict(field) | {"offset": field.offset, "matches": field.matches} for field in topic.fields]
+        topics.append(asdict(topic) | {"fields": fields, "matches": topic.matches})
+    return asdict(comparison) | {"topics": topics, "matches": comparison.matches}
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:

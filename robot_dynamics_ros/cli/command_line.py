@@ -6,19 +6,22 @@ Functions add_<option> add options to an argparse ``parser``; others read the pa
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+import numpy as np
+
+from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError, did_you_mean
 from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
@@ -42,6 +45,16 @@ def pair(text: str, form: str) -> tuple[str, str]:
     if not (name and separator):
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}")
     return name, value
+
+
+def one_of(text: str, names: Sequence[str]) -> str:
+    """Return an argument, the ``type`` of one with ``names`` as ``choices``, which refuses other texts.
+
+    Raises argparse.ArgumentTypeError for a misspelt name.
+    """
+    if text not in names and (near := did_you_mean(text, names)):
+        raise argparse.ArgumentTypeError(f"{text!r} is unknown. Cure: use one of {', '.join(names)}{near}")
+    return text
 
 
 def add_bag(parser: argparse.ArgumentParser, **options: Any) -> None:
@@ -141,6 +154,26 @@ def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) ->
         action="store_true",
         help="replace an existing output file, or a folder that contains nothing but an MCAP bag; never an input",
     )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add --json; ``arguments.json`` is True if ``print_json`` shall print the result, and nothing else stdout."""
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print ``content`` as one JSON object: arrays as lists, numbers that are not finite as null, paths as texts."""
+    print(json.dumps(_plain(content), indent=2, allow_nan=False, default=str))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_output(arguments: argparse.Namespace, output: Path | None, *, bag: bool = False) -> None:

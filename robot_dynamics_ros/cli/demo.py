@@ -8,15 +8,17 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from functools import partial
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_names
 from robot_dynamics_ros.base.urdf_file import XACRO
-from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_no_browser
+from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_no_browser, one_of
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.live import track_live
 from robot_dynamics_ros.cli.processes import require_ros
+from robot_dynamics_ros.cli.robot_source import add_dynamics
 from robot_dynamics_ros.cli.simulate import PICTURE, bags_in, check_folder, compare_laws, print_comparison
 from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking
 
@@ -49,11 +51,12 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
         "--law",
         nargs="+",
         default=list(_DEFAULT_LAWS),
+        type=partial(one_of, names=TRACKING_LAWS),
         choices=TRACKING_LAWS,
         metavar="LAW",
         help=f"one or more of {', '.join(TRACKING_LAWS)} (default: {' '.join(_DEFAULT_LAWS)})",
     )
-    parser.add_argument("--dynamics", metavar="FILE", help="dynamics file (default: the robot's own)")
+    add_dynamics(parser, "--dynamics", "dynamics file (default: the robot's own)")
     parser.add_argument("--rate", type=float, default=500.0, help="command cycles per second (default: %(default)g)")
     parser.add_argument("--duration", type=float, default=10.0, help="seconds of motion (default: %(default)g)")
     parser.add_argument(

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.cli.command_line import table, wrapped
+from robot_dynamics_ros.cli.command_line import add_json, print_json, table, wrapped
 from robot_dynamics_ros.cli.model_facts import FRICTION_TERMS, RATE_LIMITS, Facts, model_facts, without_rounding
 from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot
 from robot_dynamics_ros.textbooks.closed_form import MOST_JOINTS
@@ -43,7 +42,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--equations", action="store_true", help=f"print M, V and G as formulas (up to {MOST_JOINTS} joints)"
     )
-    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    add_json(parser)
 
 
 def run_inspect(arguments: argparse.Namespace) -> None:
@@ -69,7 +68,7 @@ def run_inspect(arguments: argparse.Namespace) -> None:
     messages = [str(warning.message) for warning in caught]
     facts = model_facts(source, model, q, messages, arguments.equations)
     if arguments.json:
-        print(json.dumps(facts, indent=2, allow_nan=False))
+        print_json(facts)
         return
     sections = [*_sections(facts)]
     if arguments.joints is None:

@@ -40,7 +40,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
     },
     "model and measurement": {
-        "torque": ("identification", "compare a bag's measured effort with the model", "my_bag --robot panda"),
+        "torque": ("torque", "compare a bag's measured effort with the model", "my_bag --robot panda"),
         "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
         "excite": (
             "excite",

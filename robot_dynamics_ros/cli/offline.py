@@ -12,6 +12,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from robot_dynamics_ros.base.errors import did_you_mean
 from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, ROBOT_DESCRIPTION
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
@@ -67,10 +68,10 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _topic(text: str) -> tuple[str, str]:
-    form = f"NAME=TOPIC, with one of {', '.join(_TOPICS)}"
-    name, topic = pair(text, form)
+    name, topic = pair(text, "NAME=TOPIC")
     if name not in _TOPICS or not topic:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}")
+        cure = f"use one of {', '.join(_TOPICS)} as NAME{did_you_mean(name, _TOPICS)}"
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=TOPIC. Cure: {cure}")
     return name, topic
 
 

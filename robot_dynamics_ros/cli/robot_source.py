@@ -12,7 +12,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
-from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf, share_directory
+from robot_dynamics_ros.base.resources import dynamics_file, dynamics_names, robot_names, robot_urdf, share_directory
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.cli.command_line import joint_state_topic, joint_value, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
@@ -98,7 +98,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
 
     --robot is None by default, for the robot of the bag.
     """
-    _add(parser, "--robot", metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot in the bag)")
+    _add(parser, "--robot", _robot_completions, metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot in the bag)")
     _add_robot_files(parser)
 
 
@@ -107,8 +107,13 @@ def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
 
     ``options`` are keywords of ``add_argument`` for ROBOT.
     """
-    _add(parser, "robot", metavar="ROBOT|URDF", help=_ROBOTS, **options)
+    _add(parser, "robot", _robot_completions, metavar="ROBOT|URDF", help=_ROBOTS, **options)
     _add_robot_files(parser)
+
+
+def add_dynamics(parser: argparse.ArgumentParser, option: str, description: str) -> None:
+    """Add an ``option`` for a dynamics file, whose ``description`` is the help, for ``dynamics_file``."""
+    _add(parser, option, _dynamics_completions, metavar="FILE", help=description)
 
 
 def add_joints(parser: argparse.ArgumentParser) -> None:
@@ -132,12 +137,18 @@ def note_locked(model: RobotModel, reason: str = "") -> None:
         print(f"note: {reason}locked: {joints}", file=sys.stderr)
 
 
-def _add(parser: argparse.ArgumentParser, name: str, **options: Any) -> None:
+def _add(parser: argparse.ArgumentParser, name: str, completer: Callable[..., list[str]], **options: Any) -> None:
     action = parser.add_argument(name, **options)
-    action.completer = _completions  # type: ignore[attr-defined]  # argcomplete asks it
+    action.completer = completer  # type: ignore[attr-defined]  # argcomplete asks it
 
 
-def _completions(prefix: str, **_: Any) -> list[str]:
+def _dynamics_completions(prefix: str, **_: Any) -> list[str]:
+    """Return the names and files that complete the argument for a dynamics file in a shell."""
+    files = import_module("argcomplete").FilesCompleter(["yaml"])(prefix)
+    return [*(name for name in (*dynamics_names(), "none") if name.startswith(prefix)), *files]
+
+
+def _robot_completions(prefix: str, **_: Any) -> list[str]:
     """Return the names and files that complete a robot argument in a shell."""
     files = import_module("argcomplete").FilesCompleter()(prefix)
     known = [*(name for name in robot_names() if name.startswith(prefix)), *files]
@@ -164,10 +175,10 @@ def command_text(
 
 
 def _add_robot_files(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_dynamics(
+        parser,
         "--dynamics",
-        metavar="FILE",
-        help="dynamics file, or the name of an installed one such as panda_coulomb (default: that of the bag or of the "
+        "dynamics file, or the name of an installed one such as panda_coulomb (default: that of the bag or of the "
         'robot NAME; "none": no dynamics file)',
     )
     parser.add_argument(

@@ -10,13 +10,14 @@ import shlex
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag, wrapped
+from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag, one_of, wrapped
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.offline import summary
-from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text
+from robot_dynamics_ros.cli.robot_source import add_dynamics, add_joints, add_named_robot, command_text
 from robot_dynamics_ros.cli.tracking import (
     Tracking,
     error_units,
@@ -47,6 +48,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--law",
         nargs="+",
+        type=partial(one_of, names=TRACKING_LAWS),
         choices=TRACKING_LAWS,
         metavar="LAW",
         help=f"one or more of {', '.join(TRACKING_LAWS)} (default: the parameter file's, else its own)",
@@ -71,7 +73,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
         help="seconds of motion (default: the whole motion); a motion that would exceed limits is made smaller",
     )
     parser.add_argument("--rate", type=float, metavar="HZ", help="command cycles per second (default: 500)")
-    parser.add_argument("--plant-dynamics", metavar="FILE", help="dynamics file of the plant (default: the same)")
+    add_dynamics(parser, "--plant-dynamics", "dynamics file of the plant (default: the same)")
     parser.add_argument("--mass-scale", type=float, metavar="K", help="factor of the plant's masses and inertias")
     parser.add_argument(
         "--friction-scale", type=float, nargs="+", metavar="K", help="factor of its friction, one or one for each joint"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.base.errors import BagError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.control.interface import Sample, UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
@@ -93,9 +93,10 @@ def replay(
         If the activation check fails. Messages written before an error remain; if no command was computed, no bag.
     """
     given = dict(topics or {})
-    unknown = sorted(set(given) - {*INPUTS, "command_states"})
-    if unknown:
-        raise BagError(f"{bag}: unknown input {', '.join(unknown)}. Cure: use {', '.join(INPUTS)} or command_states")
+    known = (*INPUTS, "command_states")
+    if unknown := sorted(set(given) - set(known)):
+        cure = f"use {', '.join(known)}{did_you_mean(unknown[0], known)}"
+        raise BagError(f"{bag}: unknown input {', '.join(unknown)}. Cure: {cure}")
     # A recording may begin in the middle of a motion.
     settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
     with ExitStack() as stack:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.plant import Plant
@@ -198,10 +198,11 @@ class SimulatedArm:
         It acts in all later steps, replaces the link's previous wrench, and is removed by zeros or ``reset``. Raises
         RobotDynamicsError for an unknown link and for numbers that are not finite.
         """
-        if link not in self._settings.model.link_names:
+        names = self._settings.model.link_names
+        if link not in names:
             raise RobotDynamicsError(
-                f'no link "{link}", wrench ignored. Cure: set header.frame_id to one of '
-                f"{', '.join(self._settings.model.link_names)}"
+                f'no link "{link}", wrench ignored. Cure: set header.frame_id to one of {", ".join(names)}'
+                + did_you_mean(link, names)
             )
         numbers = np.array(wrench, dtype=np.float64)
         if not np.isfinite(numbers).all():

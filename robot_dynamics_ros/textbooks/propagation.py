@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
@@ -175,7 +175,8 @@ def _frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
     """Return the index of the moving link that carries a link's frame, or BASE, and the frame's pose (4, 4) in it."""
     frame = model.link_frames.get(link)
     if frame is None:
-        raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(model.link_names)}')
+        names = model.link_names
+        raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(names)}{did_you_mean(link, names)}')
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = np.array(frame.rotation).reshape(3, 3), np.array(frame.position)
     return frame.body, pose

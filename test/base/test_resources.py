@@ -64,8 +64,20 @@ def test_robots_by_name() -> None:
     panda, coulomb = RobotModel.shipped("panda"), RobotModel.shipped("panda", dynamics="panda_coulomb")
     assert (panda.friction_parameters != coulomb.friction_parameters).any()
     assert resources.dynamics_file("panda_coulomb", "panda") == str(ROOT / "config" / "panda_coulomb.dynamics.yaml")
-    assert resources.dynamics_file("none", "panda") is None and resources.dynamics_file("own", "panda") == "own"
+    assert resources.dynamics_file("none", "panda") is None
     with_gripper = RobotModel.shipped("panda", dynamics="panda_hand")
     assert (with_gripper.friction_parameters == panda.friction_parameters).all()
-    with pytest.raises(RobotDynamicsError, match="pandaa"):
+    with pytest.raises(RobotDynamicsError, match=r"pandaa: .*mean panda\?"):
         RobotModel.shipped("panda", dynamics="pandaa")
+
+
+def test_dynamics_files_by_path(tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text("gravity: [0, 0, -1.62]", encoding="utf-8")
+    assert resources.dynamics_file(own, "panda") == str(own)
+    for unknown in (tmp_path / "onw.yaml", tmp_path / "own"):
+        with pytest.raises(RobotDynamicsError, match=f"mean {own}"):
+            resources.dynamics_file(unknown)
+    for impossible in ("a" * 5000, f"{'a' * 5000}/b"):
+        with pytest.raises(RobotDynamicsError, match="no such dynamics file"):
+            resources.dynamics_file(impossible)

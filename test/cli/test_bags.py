@@ -1,5 +1,6 @@
 """Commands compare and report: arguments, printed differences, exit codes, and the page."""
 
+import json
 import re
 import struct
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.cli.main import main
-from robot_dynamics_ros.recordings.bags import BagReader, BagWriter
+from robot_dynamics_ros.recordings.bags import BagReader, BagWriter, compare_bags
 from robot_dynamics_ros.recordings.messages.cdr import LITTLE_ENDIAN
 from support.bag_recordings import FLOAT, JOINT_STATE, TEXT, text
 from support.commands import parse, run
@@ -40,6 +41,15 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("compare", a, write(tmp_path / "y", 1.0, topic="/y")) == 2
 
 
+def test_a_misspelt_topic_is_answered_by_the_similar_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bag = write(tmp_path / "a", 1.0, topic="/efforts")
+    assert run("compare", bag, bag, "--topics", "effort") == 2
+    assert "mean /efforts?" in capsys.readouterr().err
+    states = record(tmp_path / "states")
+    with pytest.raises(RobotDynamicsError, match=rf"mean {STATES}\?"):
+        run("torque", states, "--topic", STATES.removesuffix("s"), "--robot", "planar_2r")
+
+
 def test_names_cannot_control_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = "/x\x1b[2J\x9b2J\x07"
     a, b = write(tmp_path / "a", 1.0, topic=name), write(tmp_path / "b", 2.0, topic=name)
@@ -61,6 +71,23 @@ def test_missing_bags_are_an_error_with_a_cure(line: tuple[str, ...], capsys: py
     with pytest.raises(SystemExit):
         parse(*line)
     assert "Cure: " in capsys.readouterr().err
+
+
+def test_compare_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = write(tmp_path / "a", 1.0, 2.0, np.inf), write(tmp_path / "b", 1.0, 2.25, 3.0)
+    assert run("compare", a, b, "--json") == 1
+    facts = json.loads(capsys.readouterr().out)
+    comparison = compare_bags(a, b)
+    ((topic,), expected) = facts["topics"], comparison.topics[0].fields[0]
+    assert (facts["a"], facts["matches"], topic["topic"], topic["count"]) == (a, False, "/x", 3)
+    (field,) = topic["fields"]
+    assert (field["name"], field["beyond"], field["matches"]) == (expected.name, 2, False)
+    assert (field["largest"], field["a"], field["b"]) == (None, None, 3.0), "not finite"
+    assert field["first_at"]["b"] == 1
+    assert run("compare", a, a, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["matches"] is True
+    assert run("compare", a, tmp_path / "none", "--json") == 2
+    assert not capsys.readouterr().out
 
 
 def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

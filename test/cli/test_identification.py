@@ -1,5 +1,6 @@
 """robot_dynamics excite, torque and identify: exciting trajectory, analysis of recorded torques, and dynamics file."""
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -10,10 +11,18 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.analysis.identification.estimate import identify
+from robot_dynamics_ros.analysis.identification.motion import (
+    Smoothing,
+    analyse_torque,
+    recorded_motion,
+    root_mean_square,
+)
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
+from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.control.trajectory.parameters import ALL, JOINTS, trajectory_from
-from robot_dynamics_ros.recordings.bags import BagWriter
+from robot_dynamics_ros.recordings.bags import BagWriter, read_joint_states
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from support.commands import run
 from support.noisy_recordings import exciting_motion, fourier, with_friction
@@ -131,6 +140,29 @@ def test_effort_of_a_command_topic_is_commanded(tmp_path: Path, capsys: pytest.C
     assert "RMS of commanded inertia" in " ".join(capsys.readouterr().out.split())
 
 
+def test_torque_as_json(bag: Path, capsys: pytest.CaptureFixture[str], load_robot: Callable[..., RobotModel]) -> None:
+    """The numbers are those of analyse_torque."""
+    run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "--json")
+    facts = json.loads(capsys.readouterr().out)
+    model = load_robot("panda", "panda")
+    series = read_joint_states(bag, ["/joint_states"], rename={"fer_": "panda_"})["/joint_states"]
+    analysis = analyse_torque(model, recorded_motion(series.in_order(model.joint_names), Smoothing()))
+    assert (facts["bag"], facts["topic"], facts["effort"]) == (str(bag), "/joint_states", "measured")
+    assert (facts["messages"], facts["samples"]) == (1000, len(analysis.motion.time))
+    assert facts["cutoff"] == analysis.motion.smoothing.cutoff
+    columns = {
+        "joint": model.joint_names,
+        "measured": root_mean_square(analysis.motion.tau),
+        "gravity": root_mean_square(analysis.gravity),
+        "error": analysis.rms,
+        "bias": analysis.bias,
+        "explained": analysis.explained,
+    }
+    for key, values in columns.items():
+        assert [row[key] for row in facts["joints"]] == list(values)
+    assert "payload that the model lacks: 1.2" in facts["hints"][0]
+
+
 def test_joints_without_motion_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     t = 0.02 * np.arange(500)
     q, qd = (np.column_stack(values) for values in ((t, 0.0 * t), (1.0 + 0.0 * t, 0.0 * t)))
@@ -145,6 +177,19 @@ def test_joints_without_motion_are_noted(tmp_path: Path, capsys: pytest.CaptureF
     run("torque", bag, "--robot", "planar_2r")
     reported = capsys.readouterr().out
     assert "note: joint1 moves in one direction only" in reported and "note: joint2 does not move" in reported
+    run("torque", bag, "--robot", "planar_2r", "--dynamics", "none", "--json")
+    facts = json.loads(capsys.readouterr().out)
+    assert [note.split()[0] for note in facts["notes"]] == ["joint1", "joint2"]
+
+
+def test_what_is_not_finite_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A constant effort has no variance that a model can explain."""
+    t = 0.02 * np.arange(500)
+    q, qd = (np.column_stack([values, values]) for values in (np.sin(t), np.cos(t)))
+    stamps = 10**18 + 20_000_000 * np.arange(500)
+    bag = write_bag(tmp_path / "bag", ("joint1", "joint2"), stamps, q, qd, np.ones_like(q))
+    run("torque", bag, "--robot", "planar_2r", "--json")
+    assert [row["explained"] for row in json.loads(capsys.readouterr().out)["joints"]] == [None, None]
 
 
 # --- identify
@@ -198,6 +243,37 @@ def test_another_bag_tests_the_result(tmp_path: Path, capsys: pytest.CaptureFixt
     assert all(float(row[2]) > 0.0 for row in rows)
     with pytest.raises(SystemExit):
         run(*line, "--test", bags[1], "--holdout", 0.2)
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+def test_identify_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The numbers are those of ``identify`` and of the file."""
+    series = fourier(with_friction(SCARA, tmp_path), 20.0, 100.0, 1).recorded(1, 0.01)
+    fields = (series.position, series.velocity, series.effort)
+    bag = write_bag(tmp_path / "bag", series.joint_names, series.stamps, *fields)
+    line = ("identify", bag, "--robot", SCARA, "-o", tmp_path / "new.yaml", "--json")
+    run(*line, "--holdout", 0, "--friction", "viscous_coulomb")
+    facts = json.loads(capsys.readouterr().out)
+    prior = RobotModel.from_urdf_file(SCARA)
+    found = identify(prior, [recorded_motion(series, Smoothing())], "viscous_coulomb")
+    assert facts["dynamics_file"] == str(tmp_path / "new.yaml") and facts["held_out"] is None
+    assert facts["samples"] == found.samples
+    for key, values in (
+        ("name", found.estimate.base.names),
+        ("estimate", found.estimate.values),
+        ("deviation", found.estimate.deviations),
+        ("in_file", found.base_values),
+    ):
+        assert [row[key] for row in facts["base_parameters"]] == list(values)
+    written = load_yaml((tmp_path / "new.yaml").read_text(encoding="utf-8"))["joints"]
+    for row in facts["joints"]:
+        assert row["viscous"]["value"] == written[row["joint"]]["viscous"]
+        k = found.estimate.base.names.index(f"{row['joint']}.viscous")
+        assert row["viscous"]["deviation"] == found.estimate.deviations[k]
+    run(*line, "--overwrite")
+    held_out = json.loads(capsys.readouterr().out)["held_out"]
+    assert [row["joint"] for row in held_out["joints"]] == list(prior.joint_names)
+    assert all(row["error_now"] < 0.1 * row["error_before"] for row in held_out["joints"][:2])
 
 
 def test_a_payload_that_the_robot_lacks_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

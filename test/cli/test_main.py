@@ -42,6 +42,9 @@ ERRORS = [
     ("inspect scara --state 0.1", "--state"),
     ("inspect scara --state 0 nan 0", "not finite"),
     ("inspect scara --dynamics /no/such.yaml", "/no/such.yaml"),
+    ("inspect panda --dynamics panda_culomb", "mean panda_coulomb?"),
+    ("inspect planar_2r --dynamics typo.dynamics.yaml", "mean viscous?"),
+    ("inspect planar_2r --dynamics lnk2.dynamics.yaml", "mean link2?"),
     ("simulate nosuch", "nosuch"),
     ("simulate scara --duration 0", "--duration"),
     ("simulate scara --duration 1e9", "--duration"),
@@ -53,7 +56,9 @@ ERRORS = [
     ("simulate scara --config /no/such.yaml", "/no/such.yaml"),
     ("simulate scara --trajectory /no/such.yaml", "/no/such.yaml"),
     ("simulate scara --plant-dynamics /no/such.yaml", "/no/such.yaml"),
+    ("simulate planar_2r --plant-dynamics planar_2r_craigs", "mean planar_2r_craig?"),
     ("simulate planar_2r --config floating.yaml", "gravity_compensation"),
+    ("simulate planar_2r --config law.yaml", "mean pd_plus?"),
     ("simulate planar_2r --trajectory elbow.yaml", "'elbow'"),
     ("view planar_2r --host 192.0.2.1", "192.0.2.1"),
     ("view planar_2r --host nowhere.invalid", "nowhere.invalid"),
@@ -72,6 +77,11 @@ def test_errors_name_the_culprit(
     monkeypatch.chdir(tmp_path)
     arm = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
     Path("fallen.urdf").write_text(arm.replace('velocity="6"', 'velocity="0.1"'), encoding="utf-8")
+    Path("typo.dynamics.yaml").write_text("joints: {joint1: {viscos: 1.0}}", encoding="utf-8")
+    Path("lnk2.dynamics.yaml").write_text(
+        "payload: {link: lnk2, mass: 1.0, com: [0, 0, 0], inertia: [0, 0, 0, 0, 0, 0]}", encoding="utf-8"
+    )
+    Path("law.yaml").write_text("/**: {ros__parameters: {law: pd_pluss}}", encoding="utf-8")
     Path("floating.yaml").write_text("/**: {ros__parameters: {law: gravity_compensation}}", encoding="utf-8")
     points = "[{positions: [1.0], time_from_start: {sec: 1, nanosec: 0}}]"
     Path("elbow.yaml").write_text(f"joint_names: [elbow]\npoints: {points}", encoding="utf-8")
@@ -100,17 +110,29 @@ def test_alone_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"\n  {name} " in shown for name in COMMANDS)
 
 
-def test_a_misspelt_command_is_answered_by_the_similar_one(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("line", "similar"),
+    [
+        ("inspekt panda", "inspect"),
+        ("simulate panda --law pd_pluss", "pd_plus"),
+        ("demo --law pd_plus pd_gravty", "pd_gravity"),
+        ("identify bag -o new.yaml --friction viscous_coulom", "viscous_coulomb"),
+        ("replay bag -o new --topic joint_state=/states", "joint_states"),
+    ],
+)
+def test_misspelt_words_are_answered_by_the_similar_one(
+    line: str, similar: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match="2"):
-        main(["inspekt", "panda"])
-    assert "mean inspect?" in capsys.readouterr().err
+        main(line.split())
+    assert f"mean {similar}?" in capsys.readouterr().err
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "culprit", "lists"),
     [
-        ("simulate scara --law pid", "'pid'", True),
+        ("simulate --law pd scara", "'scara'", True),
         ("compare a --topics t b", "required", True),
         ("view scara --rename a=b bag", "'bag'", True),
         ("play bag --topics", "--topics", True),
@@ -163,12 +185,15 @@ def test_the_examples_of_the_help_run_in_their_order(tmp_path: Path, monkeypatch
         ("robot_dynamics inspect planar", {"planar_2r"}),
         ("robot_dynamics torque bag --robot own", {"own.urdf"}),
         ("robot_dynamics simulate panda --law pd_p", {"pd_plus"}),
+        ("robot_dynamics torque bag --dynamics panda_c", {"panda_coulomb"}),
+        ("robot_dynamics simulate panda --plant-dynamics fric", {"friction.yaml"}),
     ],
 )
 def test_shells_complete_commands_options_robots_and_files(line: str, completed: set[str], tmp_path: Path) -> None:
     """The protocol of argcomplete: the shell asks by variables, and reads the words from file descriptor 8."""
     pytest.importorskip("argcomplete")
-    (tmp_path / "own.urdf").touch()
+    for name in ("own.urdf", "friction.yaml", "friction.txt"):
+        (tmp_path / name).touch()
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
     command = f"{sys.executable} -m robot_dynamics_ros 8>&1 9>&2 1>/dev/null"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **asked}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.base.errors import BagError, BagWarning
+from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import JointSeries
@@ -342,7 +342,7 @@ def _with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointS
         if name not in series.joint_names:
             raise BagError(
                 f"a drive gain for {name}, which the recording does not have, only {', '.join(series.joint_names)}. "
-                "Cure: name one of its joints"
+                f"Cure: name one of its joints{did_you_mean(name, series.joint_names)}"
             )
         if gain == 0.0 or not math.isfinite(gain):
             raise BagError(f"the drive gain {gain:g} of {name}. Cure: give Nm or N per recorded unit, not 0")

@@ -15,7 +15,7 @@ from robot_dynamics_ros.analysis.identification.friction import (
     friction_columns,
     nonlinear_friction,
 )
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
 from robot_dynamics_ros.dynamics.kernels.layout import COULOMB, COULOMB_NEGATIVE, SIGMOID_AMPLITUDE, STATIC, VISCOUS
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -74,7 +74,8 @@ class Parameterization:
         a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
         """
         if friction not in KINDS:
-            raise RobotDynamicsError(f"friction {friction!r} is unknown. Cure: use one of {', '.join(KINDS)}")
+            cure = f"use one of {', '.join(KINDS)}{did_you_mean(friction, KINDS)}"
+            raise RobotDynamicsError(f"friction {friction!r} is unknown. Cure: {cure}")
         bare = model
         if model.payload_link is not None:
             bare = model.with_payload(model.payload_link, 0.0, np.zeros(3), np.zeros(6))

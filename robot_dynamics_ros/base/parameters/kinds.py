@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal, TypeGuard, TypeVar
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Text(Parameter[str]):
         """
         word = _SWITCHES[value] if isinstance(value, bool) and self.choices else value
         if not isinstance(word, str) or (self.choices and word not in self.choices):
-            raise self.refuse(value)
+            raise self.refuse(value, hint=did_you_mean(word, self.choices))
         return word
 
     def allowed(self) -> str:

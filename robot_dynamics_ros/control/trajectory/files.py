@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import TrajectoryError
+from robot_dynamics_ros.base.errors import TrajectoryError, did_you_mean
 from robot_dynamics_ros.base.parameters.kinds import is_number
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_documents
 from robot_dynamics_ros.control.trajectory.points import (
@@ -84,7 +84,9 @@ def _seconds(i: int, time: Any) -> float:
 def _check_keys(table: Mapping[Any, Any], known: Sequence[str], where: str) -> None:
     for key in map(str, table):
         if key not in known:
-            raise TrajectoryError(f'{where} has the unknown key "{key}". Cure: use {", ".join(known)}')
+            raise TrajectoryError(
+                f'{where} has the unknown key "{key}". Cure: use {", ".join(known)}{did_you_mean(key, known)}'
+            )
 
 
 def _numbers(i: int, field: str, values: Any) -> list[float]:

@@ -10,7 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import JointNamesError, RobotDynamicsError, TrajectoryError, TrajectoryOverError
+from robot_dynamics_ros.base.errors import (
+    JointNamesError,
+    RobotDynamicsError,
+    TrajectoryError,
+    TrajectoryOverError,
+    did_you_mean,
+)
 from robot_dynamics_ros.base.parameters.kinds import Values
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import Motion
@@ -133,6 +139,7 @@ def _requested(default: Array, field: str, requested: Iterable[ToleranceRow], jo
         if name not in joint_names:
             raise JointNamesError(
                 f"{field}: joint '{name}' is not controlled here. Cure: use the joints {', '.join(joint_names)}"
+                + did_you_mean(name, joint_names)
             )
         j = joint_names.index(name)
         where = f"{field} of joint '{name}'"

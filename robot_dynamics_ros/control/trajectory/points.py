@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError
+from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError, did_you_mean
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
@@ -78,6 +78,7 @@ def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partia
         if name not in places:
             raise JointNamesError(
                 f"joint '{name}' is not controlled here. Cure: use the joints {', '.join(joint_names)}"
+                + did_you_mean(name, joint_names)
             )
         if name in named[:i]:
             raise JointNamesError(f"joint '{name}' is named twice. Cure: name each joint once")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
@@ -123,7 +123,10 @@ def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
     """
     for name in names:
         if name not in model.joint_names:
-            raise RobotDynamicsError(f'no joint "{name}". Cure: use some of {", ".join(model.joint_names)}')
+            names = ", ".join(model.joint_names)
+            raise RobotDynamicsError(
+                f'no joint "{name}". Cure: use some of {names}{did_you_mean(name, model.joint_names)}'
+            )
         if list(names).count(name) > 1:
             raise RobotDynamicsError(f'joint "{name}" is named twice. Cure: name each driven joint once')
     return np.array([model.joint_names.index(name) for name in names], dtype=np.int64)

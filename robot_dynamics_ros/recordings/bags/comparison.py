@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
 
-from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.base.errors import BagError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.dynamics.kernels.types import IntArray
@@ -122,6 +122,7 @@ def _common(
         for topic in chosen or ():
             if topic not in reader.topics:
                 available = ", ".join(sorted(reader.topics)) or "another bag; this one is empty"
+                available += did_you_mean(topic, reader.topics)
                 raise BagError(f"{reader.path}: no topic {topic}. Cure: choose from {available}")
     topics_a, topics_b = _motion_topics(a, common), _motion_topics(b, common)
     names = sorted(topics_a & topics_b) if chosen is None else list(dict.fromkeys(chosen))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.base.errors import BagError, BagWarning
+from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
@@ -59,7 +59,7 @@ class JointSeries:
         if missing:
             raise BagError(
                 f"the recording has no joint {', '.join(missing)}, only {', '.join(self.joint_names)}. "
-                "Cure: choose from these, or rename them"
+                f"Cure: choose from these, or rename them{did_you_mean(missing[0], self.joint_names)}"
             )
         columns = [self.joint_names.index(name) for name in joint_names]
         fields = (table[:, columns] for table in (self.position, self.velocity, self.effort))

@@ -15,7 +15,7 @@ from typing import Any
 from rosbags.interfaces import ConnectionExtRosbag2, QosDurability
 from rosbags.rosbag2 import Reader
 
-from robot_dynamics_ros.base.errors import BagError, BagWarning
+from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.recordings.bags import recovery
@@ -85,7 +85,7 @@ def require_topic(reader: BagReader, topic: str, kind: str) -> None:
     fitting = sorted(other for other, its_kind in reader.topics.items() if its_kind == kind)
     cure = f"choose one of {', '.join(fitting)}" if fitting else f"record a topic of type {kind}"
     if topic not in reader.topics:
-        raise BagError(f"{reader.path}: no topic {topic}. Cure: {cure}")
+        raise BagError(f"{reader.path}: no topic {topic}. Cure: {cure}{did_you_mean(topic, fitting)}")
     if reader.topics[topic] != kind:
         raise BagError(f"{reader.path}: {topic} has type {reader.topics[topic]}, not {kind}. Cure: {cure}")
 

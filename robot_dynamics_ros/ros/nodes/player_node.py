@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from robot_dynamics_ros.base.errors import BagError, BagWarning, printable
+from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean, printable
 from robot_dynamics_ros.base.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.ros.nodes.conversions import message_class
@@ -61,7 +61,7 @@ class PlayerNode(NodeProgram):
     def _make_publishers(self, topics: list[str]) -> dict[str, Any]:
         missing = [topic for topic in topics if topic not in self._bag.topics]
         if missing:
-            there = ", ".join(self._bag.topics)
+            there = ", ".join(self._bag.topics) + did_you_mean(missing[0], self._bag.topics)
             raise BagError(f"{self._bag.path}: no topic {', '.join(missing)}. Cure: choose from {there}")
         publishers = {}
         for topic in topics or self._bag.topics:

@@ -74,11 +74,11 @@ def test_all_fields(tmp_path: Path) -> None:
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {}}]}", "time_from_start {}"),
         (
             "{joint_names: [a], points: [{positions: [1.0], time_from_start: {secs: 1}}]}",
-            '"secs". Cure: use sec, nanosec$',
+            '"secs". Cure: use sec, nanosec; did you mean ',
         ),
         (
             "{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: 1, nsec: 5}}]}",
-            '"nsec". Cure: use sec, nanosec$',
+            '"nsec". Cure: use sec, nanosec; did you mean ',
         ),
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {sec: 1, nanosec: -5}}]}", "nanosec.*-5"),
         ("{joint_names: [a], points: [{positions: [1.0], time_from_start: {nanosec: 1000000000}}]}", "nanosec.*1000"),
