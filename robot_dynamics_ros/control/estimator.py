@@ -33,6 +33,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 _DRIFT = 1e-3  # of clocks, relative
 _SLOWEST = 2e-3  # s of a stamp per s of steady time
 _SHORTEST = 1e-4  # s between the stamps of two states
+_MOST_UNUSABLE = 2  # messages in succession, in which the last valid state still is feedback
 _WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
 
 
@@ -85,6 +86,7 @@ class Estimator:
         self._absent = ""
         # Of the newest message, and since the last cycle:
         self._invalid: Fault | None = None
+        self._unusable = 0  # messages since the last valid one
         self._defect: Fault | None = None
         self._fresh = self._stamp_repeats = False
 
@@ -148,7 +150,9 @@ class Estimator:
         """Return the estimate at ``steady`` (s) without the start of a cycle."""
         last, age = self.estimate, self.age(steady)
         stale = age > self.state_timeout
-        valid = last.known and not stale and (self._fresh or self._invalid is None)
+        # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
+        kept = self._unusable <= _MOST_UNUSABLE and steady - self._valid_arrival <= self.state_timeout
+        valid = last.known and not stale and (self._fresh or self._invalid is None or kept)
         defect = self._defect or self._invalid
         if stale and defect is None:
             lags = self._lag > self.state_timeout and not self.simulated_time
@@ -206,11 +210,12 @@ class Estimator:
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         dt, step = self._time_step(stamp, steady)
         window = min(step, self.state_timeout) if self._jumped else step  # a position that has jumped has to come back
-        result, joint, distrusted = self._check(new, window, qd is not None, effort, desired)
+        passed = math.inf if self.simulated_time else steady - self._valid_arrival
+        result, joint, distrusted = self._check(new, window, passed, qd is not None, effort, desired)
         if result == OUT_OF_BOUNDS:
             contradiction = state_faults.out_of_bounds(self._names, new)
             qd, new[1] = None, 0.0  # positions are feedback without velocities, too
-            result, joint, distrusted = self._check(new, window, False, effort, desired)
+            result, joint, distrusted = self._check(new, window, passed, False, effort, desired)
             if result == OUT_OF_BOUNDS or not last.known:
                 return self._refuse(contradiction)
         self._jumped = result == IMPLAUSIBLE
@@ -219,11 +224,12 @@ class Estimator:
             return self._refuse(state_faults.implausible(self._names[joint], before, new[:, joint], step))
         if result == STANDS_STILL:  # the other positions count for the gravity torque
             self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
+            self._unusable = _MOST_UNUSABLE
             return self._refuse(state_faults.still(self._names[joint], new[:, joint]))
         if result == CONTRADICTS and contradiction is None:
             moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()
             contradiction = state_faults.contradiction(self._names[joint], moved, implied, float(new[1, joint]))
-        self._invalid = None
+        self._invalid, self._unusable = None, 0
         if last.known:
             self._compare_clocks(dt, steady, result != UNCHANGED)
             self._time += abs(step)
@@ -255,6 +261,7 @@ class Estimator:
 
     def _refuse(self, fault: Fault) -> bool:
         self._invalid = self._defect = fault
+        self._unusable += 1
         return False
 
     def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
@@ -270,7 +277,13 @@ class Estimator:
         return dt, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
 
     def _check(
-        self, new: Array, dt: float, measures_velocity: bool, effort: Array | None, desired: Array | None
+        self,
+        new: Array,
+        dt: float,
+        passed: float,
+        measures_velocity: bool,
+        effort: Array | None,
+        desired: Array | None,
     ) -> tuple[int, int, bool]:
         return check_state(
             new,
@@ -278,6 +291,7 @@ class Estimator:
             LARGEST,
             self._bounds,
             dt,
+            passed,
             self.state_timeout,
             measures_velocity,
             self._unknown if effort is None else effort,

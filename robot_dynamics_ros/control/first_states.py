@@ -60,8 +60,9 @@ class FirstStates:
         """Check the last state before the start of a ``controller``, and drop all; return warnings.
 
         The controller then starts at the measured effort if that holds the arm. Raises RobotDynamicsError if a joint
-        moves faster than ``activation_max_velocity``, if the gains are unstable at the controller's period, if an
-        effort limit is below the gravity torque and, with ``compare_effort``, as ``check_activation``.
+        moves faster than ``activation_max_velocity`` or is far beyond its limits, if the gains are unstable at the
+        controller's period, if an effort limit is below the gravity torque and, with ``compare_effort``, as
+        ``check_activation``.
         """
         robot, settings, limits = controller.arm.robot, controller.settings, controller.tuning.effort_limits
         speed, sample = np.abs(self._velocity()), self._samples[-1]
@@ -72,6 +73,12 @@ class FirstStates:
             raise RobotDynamicsError(
                 f'joint "{robot.joint_names[j]}" moves at {speed[j]:.3g}, over activation_max_velocity {limit:g}. '
                 "Cure: stop the arm by its brakes or its present controller, then activate"
+            )
+        lower, upper = robot.position_lower, robot.position_upper
+        for j in np.flatnonzero(np.maximum(sample.q - upper, lower - sample.q) > 0.5 * (upper - lower))[:1].tolist():
+            raise RobotDynamicsError(
+                f'joint "{robot.joint_names[j]}" is at {sample.q[j]:.4g}, far beyond its limits {lower[j]:.4g} to '
+                f"{upper[j]:.4g}. Cure: check the unit and the order of the joints in joint_states"
             )
         inertia = robot.mass_matrix(sample.q).diagonal()
         controller.tuning.check_sampling(controller.clock.period, inertia)

@@ -29,6 +29,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 WATCH_PERIOD = 0.02
 """Time (s) between the calls of ``ControllerSession.watch`` while states arrive."""
 
+_MOST_OVERTAKEN = 3  # states in succession
+
 _UNSTAMPED = "joint_states: no header.stamp, so that delays cannot be detected. Cure: set it in the driver"
 _INACTIVE = "the node is not active. Cure: activate it"
 
@@ -85,6 +87,7 @@ class ControllerSession:
         self._pending: tuple[TrajectoryPoints, int] | None = None
         self._to_check = self._compares_effort = False
         self._repeated_at = -1  # ns by the ROS clock
+        self._overtaken = 0  # states in succession
 
     # Activation and deactivation
 
@@ -149,7 +152,9 @@ class ControllerSession:
                 estimator.note_incomplete(sample.reason)
                 return self._output()
             return self._refuse(controller, stamp or self.state_stamp, now, sample.reason)
-        if sample.is_no_news(self._last):
+        # A clock that has been set back is no late message: its stamps stay behind.
+        self._overtaken = self._overtaken + 1 if sample.is_overtaken(self._last) else 0
+        if sample.is_repeated(self._last) or 0 < self._overtaken <= _MOST_OVERTAKEN:
             if self._simulated_time:
                 if now.stamp == self._repeated_at:
                     estimator.repeat(now.steady)  # while simulated time stands still, it is as good as new

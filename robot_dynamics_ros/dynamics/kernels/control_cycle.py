@@ -28,6 +28,7 @@ def check_state(
     largest: float,
     bounds: Array,
     dt: float,
+    passed: float,
     longest: float,
     measures_velocity: bool,
     effort: Array,
@@ -46,9 +47,9 @@ def check_state(
         (4, n): change of position that is always plausible, infinite for joints that are not compared; largest
         plausible velocity; change of effort (Nm or N) at which a joint may rest by modelled friction, and further one
         by friction of an unknown size.
-    dt, longest
-        Time between the two states, s. States are not compared if it is not positive, infinite (for the first state),
-        or exceeds ``longest``, which may be infinite.
+    dt, passed, longest
+        Time between the two states by their stamps, and between their arrivals, s. States are not compared if dt is
+        not positive, infinite (for the first state), or exceeds ``longest``, which may be infinite.
     measures_velocity
         True if velocities are measured.
     effort, desired
@@ -83,6 +84,8 @@ def check_state(
                 return IMPLAUSIBLE, j, False
     if unchanged:
         result = UNCHANGED
+    # A velocity that is not trusted is no evidence that a position stands still, of no joint.
+    trusted, rest = measures_velocity and not memory[DISTRUSTED].any(), max(min(dt, passed), 0.0)
     distrusted = False
     kept = math.exp(-dt / _WINDOW) if compared else 0.0
     for j in range(n):
@@ -90,9 +93,9 @@ def check_state(
             memory[MOVED, j] += new[0, j] - last[0, j]  # the next time step belongs to this change, too
         elif not compared:
             memory[MOVED, j] = memory[IMPLIED, j] = 0.0
-        elif _contradicts(new, last, bounds, dt, kept, measures_velocity, memory, j) and result < CONTRADICTS:
+        elif _contradicts(new, last, bounds, dt, kept, measures_velocity, trusted, memory, j) and result < CONTRADICTS:
             result, joint = CONTRADICTS, j
-        _note_sudden_rest(new, last, bounds, dt, memory, j)
+        _note_sudden_rest(new, last, bounds, rest, trusted, memory, j)
         _note_driven_rest(new, last, bounds, dt, longest, measures_velocity, unchanged, effort, desired, memory, j)
         if memory[STILL, j] != 0.0 and result != STANDS_STILL:
             result, joint = STANDS_STILL, j
@@ -120,13 +123,21 @@ def _moves_too_far(new: Array, last: Array, bounds: Array, dt: float, trusts_vel
 
 @inlined
 def _contradicts(
-    new: Array, last: Array, bounds: Array, dt: float, kept: float, measures_velocity: bool, memory: Array, j: int
+    new: Array,
+    last: Array,
+    bounds: Array,
+    dt: float,
+    kept: float,
+    measures_velocity: bool,
+    trusted: bool,
+    memory: Array,
+    j: int,
 ) -> bool:
     """Compare the change of a position with the integral of its velocity; True if the velocity contradicts it.
 
     Both are over an exponential window. They agree if they differ by less than a quarter of the plausible step plus
     35 % of the larger, so that lags and noise pass, and a wrong sign, half, double or zero do not. A position that
-    stands still is marked instead.
+    stands still is marked instead, if velocities are ``trusted``.
     """
     change, step, integral = new[0, j] - last[0, j], bounds[STEP, j], 0.5 * (new[1, j] + last[1, j]) * dt
     memory[MOVED, j] = moved = kept * memory[MOVED, j] + change
@@ -134,14 +145,14 @@ def _contradicts(
     memory[IMPLIED_STILL, j] = memory[IMPLIED_STILL, j] + integral if change == 0.0 else 0.0
     if not measures_velocity or step == math.inf:
         return False
-    if abs(memory[IMPLIED_STILL, j]) > step:
+    if trusted and abs(memory[IMPLIED_STILL, j]) > step:
         memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
     if _stands_at_speed(new, last, bounds, dt, j):
         memory[DISTRUSTED, j] = 1.0
         return True
     larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
     if mismatch > tolerance + 0.35 * larger:
-        if abs(moved) < abs(implied) and (change == 0.0 or abs(moved) < 0.01 * abs(implied)):
+        if trusted and abs(moved) < abs(implied) and (change == 0.0 or abs(moved) < 0.01 * abs(implied)):
             memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
             return False
         memory[DISTRUSTED, j] = 1.0
@@ -152,8 +163,8 @@ def _contradicts(
 
 
 @inlined
-def _note_sudden_rest(new: Array, last: Array, bounds: Array, dt: float, memory: Array, j: int) -> None:
-    """Mark a joint that rests within a tenth of the step although it could not have stopped in it.
+def _note_sudden_rest(new: Array, last: Array, bounds: Array, dt: float, trusted: bool, memory: Array, j: int) -> None:
+    """Mark a joint that rests within a tenth of the step although it could not have stopped by a ``trusted`` velocity.
 
     At the deceleration a, a joint of speed v stops after the time v / a and the distance v^2 / (2 a). If that is longer
     than a tenth of the step, the joint must leave it within that time. Speeds beyond the limit are not considered.
@@ -161,12 +172,12 @@ def _note_sudden_rest(new: Array, last: Array, bounds: Array, dt: float, memory:
     within = 0.1 * bounds[STEP, j]
     if abs(new[0, j] - memory[REST, j]) > within:
         memory[REST, j], memory[REST_TIME, j], memory[STILL, j] = new[0, j], 0.0, 0.0
-        memory[REST_SPEED, j] = max(abs(new[1, j]), abs(last[1, j])) if memory[DISTRUSTED, j] == 0.0 else 0.0
+        memory[REST_SPEED, j] = max(abs(new[1, j]), abs(last[1, j])) if trusted else 0.0
     else:
-        memory[REST_TIME, j] += max(dt, 0.0)
+        memory[REST_TIME, j] += dt
     speed = memory[REST_SPEED, j]
     fast = 2.0 * within * _FASTEST_STOP < speed**2 and speed <= bounds[SPEED, j]
-    if fast and memory[REST_TIME, j] > speed / _FASTEST_STOP:
+    if trusted and fast and memory[REST_TIME, j] > speed / _FASTEST_STOP:
         memory[STILL, j] = _UNTIL_IT_LEAVES
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robot_dynamics_ros.dynamics.kernels.compilation import inlined, part
+from robot_dynamics_ros.dynamics.kernels.compilation import part
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import arrays, separable, stages, vector
 from robot_dynamics_ros.simulation.step.arrays import Arm, Batch, Buffers, Kind, Memory, Outcome, State, StepInput
@@ -30,7 +30,6 @@ RK4, SEMI_IMPLICIT = 0, 1
 INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 
 
-# Each compiled level optimises all code below it again: functions with one caller are inlined before compilation.
 @part
 def _stage(
     arm: Arm, dt: float, weight: float, wrenches: Array, loops: Any, buffers: Buffers, motion: Array
@@ -45,7 +44,7 @@ def _stage(
     return stages.check_motion(position, motion, failed)
 
 
-@inlined
+@part
 def _rk4_motion(arm: Arm, given: StepInput, state: State, loops: Any, buffers: Buffers) -> tuple[int, int]:
     """Write q_free and v_free of rk4, and A of the first stage; return the status, and the failing coordinate or -1."""
     q, v, dt, vectors = state.position, state.velocity, given.dt, buffers.vectors
@@ -73,7 +72,7 @@ def _rk4_motion(arm: Arm, given: StepInput, state: State, loops: Any, buffers: B
 
 # The unconstrained motion keeps the friction modes of the last step, with the impulse of friction and limits. The
 # friction problem starts from both and changes them only where a mode changes.
-@inlined
+@part
 def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
     """Take one step."""
     dt, vectors = given.dt, buffers.vectors
@@ -95,7 +94,7 @@ def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
     return outcome
 
 
-@inlined
+@part
 def take_steps(
     arm: Arm, given: StepInput, count: int, state: State, buffers: Buffers
 ) -> tuple[int, int, int, int, float]:
@@ -114,7 +113,7 @@ def take_steps(
     return arrays.OK, -1, count, total, worst
 
 
-@inlined
+@part
 def plant_step(kind: Kind, integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
     """Take steps of a plant until one fails; for calls from Python.
 
