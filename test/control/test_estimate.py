@@ -166,7 +166,7 @@ def test_a_state_is_stale_after_state_timeout_unless_it_is_sent_again() -> None:
 
 
 def test_usable_states() -> None:
-    """The newest state unless it is stale; a valid one before an invalid one only once."""
+    """The newest state unless it is stale; a valid one also for two invalid messages after it."""
     one = estimator()
     one.cycle(0.0)
     assert not one.estimate.valid and one.missing(0.0)
@@ -175,9 +175,9 @@ def test_usable_states() -> None:
         one.cycle(steady)
         assert one.estimate.valid == usable == (not one.missing(steady))
     one.measure(1.5, 1.5, Q, QD)
-    one.reject(1.5, "two positions for one name")
-    assert one.missing(1.5)
-    for usable in (True, False):  # the valid one is used once
+    for usable in (True, True, False):
+        one.reject(1.5, "two positions for one name")
+        assert one.missing(1.5)
         assert fault_of(one, 1.5).cause is Cause.STATE_INVALID
         assert one.estimate.valid == usable
     one.measure(1.75, 1.75, Q, QD)

@@ -328,6 +328,54 @@ def test_stops_end_before_the_position_limit(kind: str) -> None:
     assert most < upper
 
 
+@pytest.mark.parametrize("every", [2, 3])
+def test_valid_states_between_invalid_ones_stop_the_arm(every: int) -> None:
+    """Cycles without feedback do not take back what those with feedback brake."""
+    session = arm(plant={"viscous": 0.1, "coulomb": 0.0}, torque_rate_limit=()).run(0.4)
+    move(session)
+    session.run(0.3)
+    number = iter(range(10_000))
+    invalid = {"q": np.full(7, np.nan)}
+    speed, _ = until_zero(session, 2.0, lambda s: invalid if next(number) % every else {})
+    assert session.causes == ["state_invalid"] and session.controller.mode.value == "hold"
+    assert speed < 1.2 and np.abs(session.plant.qd).max() < 0.05
+
+
+@pytest.mark.parametrize("kind", ["ahead once", "velocities in degrees"])
+def test_joints_that_come_to_rest_in_hold_are_not_taken_for_frozen(kind: str) -> None:
+    """Encoders of 0.1 mrad report constant positions; the velocities have been found wrong before."""
+
+    def change(s: Session) -> dict[str, Any]:
+        q = np.round(s.plant.q, 4)
+        if kind == "ahead once":
+            return {"q": q, "stamp": s.ros + 90_000_000 * (s.memory.pop("first", 0))}
+        return {"q": q, "qd": np.rad2deg(s.plant.qd)}
+
+    session = arm(plant={"coulomb": 4.0}, torque_rate_limit=()).run(0.4)
+    move(session)
+    session.run(0.3)
+    session.memory["first"] = 1
+    until_zero(session, 1.5, change)
+    assert session.causes[0] == "state_implausible" and session.controller.mode.value != "zero"
+    assert np.abs(session.plant.qd).max() < 0.05
+
+
+def test_stamps_that_stay_behind_are_a_clock_that_was_set_back() -> None:
+    """They are no late messages, after which the law would start again far from the desired position."""
+    session = arm(torque_rate_limit=()).run(0.4)
+    move(session)
+    session.run(0.3)
+    _, step = until_zero(session, 0.5, lambda s: {"stamp": s.ros - 50_000_000})
+    assert session.causes == ["clock_jumped_back"] and step < 15.0
+    assert np.abs(session.plant.qd).max() < 0.05
+
+
+def test_positions_far_beyond_their_limits_refuse_the_activation() -> None:
+    session = arm()
+    with pytest.raises(RobotDynamicsError, match="panda_joint2"):
+        session.run(0.1, q=np.rad2deg(session.plant.q))
+
+
 STAMPS: dict[str, Callable[[Session, int], int]] = {
     "milliseconds": lambda s, k: s.ros // 1_000_000,
     "microseconds": lambda s, k: s.ros // 1_000,
