@@ -39,7 +39,7 @@ KEYS: dict[str, tuple[str | None, str | None]] = {
     "trimesh": (None, "trimesh"),
     "urdf_parser_py": ("urdfdom_py", "urdf-parser-py"),
     "viser": (None, "viser"),  # no rosdep key: `robot_dynamics view` names pip
-    "xacro": (None, "xacro"),  # where it is installed: `robot_dynamics` names pip and apt
+    "xacro": (None, "xacro"),  # an extra of pip; package.xml names it for the launch files
     "yaml": ("python3-yaml", "PyYAML"),
 }
 # The parts that only run where ROS or a plotter is installed as well.
