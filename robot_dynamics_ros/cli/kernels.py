@@ -20,7 +20,7 @@ from tqdm import tqdm
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.dynamics.kernels import control_cycle, entries
-from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported, is_cached, is_stored
+from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported, will_be_stored
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.steps import step_of
@@ -42,7 +42,7 @@ def with_kernels(model: RobotModel, work: Callable[[], T], kernels: Sequence[Any
     It runs in a background thread, so that Ctrl-C interrupts the wait. Its exceptions are raised here. The first
     compilation is reported on stderr; a terminal then shows the number of kernels that are done.
     """
-    missing = [kernel for kernel in (*kernels, step_of(model)) if not is_stored(kernel)]
+    missing = [kernel for kernel in (*kernels, step_of(model)) if will_be_stored(kernel)]
     form = "compiling: {n_fmt} of {total_fmt} kernels, {elapsed}"
     with compilations_reported(_announce_once()), tqdm(total=len(missing), bar_format=form, **BAR) as bar:
         future = run_in_background(work)
@@ -52,7 +52,7 @@ def with_kernels(model: RobotModel, work: Callable[[], T], kernels: Sequence[Any
             except NotDone:
                 if future.done():  # an error of ``work``
                     raise
-                bar.update(sum(map(is_stored, missing)) - bar.n)
+                bar.update(len(missing) - sum(map(will_be_stored, missing)) - bar.n)
 
 
 def _announce_once() -> Callable[[str], None]:
@@ -70,7 +70,7 @@ def _announce_once() -> Callable[[str], None]:
 def step_compiled_beside(model: RobotModel) -> Iterator[None]:
     """Compile the plant's step in another process while the block runs, if it is not in the cache."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if processors == 1 or model.loops or not is_cached() or is_stored(step_of(model)):
+    if processors == 1 or model.loops or not will_be_stored(step_of(model)):
         yield
         return
     process = get_context("spawn").Process(target=_compile_step, args=(model,), daemon=True)

@@ -134,10 +134,9 @@ def is_cached() -> bool:
     return folder is not None and folder.parent.name == _NAME
 
 
-def is_stored(function: Any) -> bool:
-    """Return True if the result of a decorator of this module is in the cache, for any types of arguments."""
-    folder = cache_directory()
-    return folder is not None and any(folder.rglob(f"*.{function.__name__}-*.nbi"))
+def will_be_stored(function: Any) -> bool:
+    """Return True if the result of a decorator of this module can be cached, but is not, for any types of arguments."""
+    return COMPILED and is_cached() and not any(_folder().rglob(f"*.{function.__name__}-*.nbi"))
 
 
 def clear_cache() -> Path:
