@@ -139,7 +139,8 @@ def _contradicts(
     35 % of the larger, so that lags and noise pass, and a wrong sign, half, double or zero do not. A position that
     stands still is marked instead, if velocities are ``trusted``.
     """
-    change, step, integral = new[0, j] - last[0, j], bounds[STEP, j], 0.5 * (new[1, j] + last[1, j]) * dt
+    change, step, most = new[0, j] - last[0, j], bounds[STEP, j], 2.0 * bounds[SPEED, j]
+    integral = min(max(0.5 * (new[1, j] + last[1, j]), -most), most) * dt  # a single wrong value fades soon
     memory[MOVED, j] = moved = kept * memory[MOVED, j] + change
     memory[IMPLIED, j] = implied = kept * memory[IMPLIED, j] + integral
     memory[IMPLIED_STILL, j] = memory[IMPLIED_STILL, j] + integral if change == 0.0 else 0.0

@@ -113,7 +113,8 @@ def resolve(
     rows = {name: row for name, row in {**mimics, **dynamics.couplings}.items() if name not in positions}
     free = [name for name in known if name not in rows and name not in positions]
     names = tuple(free) if joints is None else _in_order(description, joints, known, rows, positions, free)
-    positions |= {name: 0.0 for name in free if name not in names}
+    others = set(free).difference(names)
+    positions = {name: positions.get(name, 0.0) for name in known if name in positions or name in others}
     start = {name: Row({name: 1.0}) for name in names} | {name: Row({}, value) for name, value in positions.items()}
     couplings = Couplings(names, _resolved(description, dynamics, rows, start))
     if not any(couplings.rows[name].factors for name in movable):
