@@ -85,8 +85,9 @@ def check_state(
     if unchanged:
         result = UNCHANGED
     # A velocity that is not trusted is no evidence that a position stands still, of no joint.
-    trusted, rest = measures_velocity and not memory[DISTRUSTED].any(), max(min(dt, passed), 0.0)
-    distrusted = False
+    trusted, rest, distrusted = measures_velocity, max(min(dt, passed), 0.0), False
+    for j in range(n):
+        trusted = trusted and memory[DISTRUSTED, j] == 0.0
     kept = math.exp(-dt / _WINDOW) if compared else 0.0
     for j in range(n):
         if dt == 0.0:
