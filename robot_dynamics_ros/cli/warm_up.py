@@ -49,6 +49,7 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
     if arguments.check:
         with compilation.compilations_reported(_refuse):
             _run_kernels(model)
+            _run_step(model)
         print("all kernels are compiled")
         return
     if not compilation.is_cached():
@@ -57,8 +58,8 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
     public = [function for name, function in vars(entries).items() if not name.startswith("_")]
     kernels = [function for function in public if getattr(function, "__module__", "") == entries.__name__]
     with step_compiled_beside(model):
-        with_kernels(model, lambda: _run_kernels(model, with_step=False), kernels)
-    with_kernels(model, lambda: _run_kernels(model), kernels)
+        with_kernels(model, lambda: _run_kernels(model), kernels)
+    with_kernels(model, lambda: _run_step(model))
     folder = compilation.cache_directory()
     assert folder is not None
     for path in (folder.parent, folder, *folder.rglob("*")):
@@ -70,8 +71,8 @@ def _refuse(kernel: str) -> None:
     raise RobotDynamicsError(f"{kernel} is not compiled, and possibly others. Cure: run robot_dynamics warm-up")
 
 
-def _run_kernels(model: RobotModel, with_step: bool = True) -> None:
-    """Run once all kernels of nodes and of commands (batches of states), the plant's step only ``with_step``."""
+def _run_kernels(model: RobotModel) -> None:
+    """Run once all kernels of nodes and of commands (batches of states) but the plant's step."""
     warm_up_controller(model, ControllerSettings())
     states, link = np.zeros((2, model.n)), model.link_names[-1]
     model.inverse_dynamics(states, states, states)
@@ -87,6 +88,8 @@ def _run_kernels(model: RobotModel, with_step: bool = True) -> None:
     model.potential_energy(states)
     with suppress(RobotModelError):  # of joints without mass
         model.forward_dynamics(states + 0.5, states, states)  # the mass matrix may be singular at zero
-    if with_step:
-        q = close_loops(model, np.zeros(model.n)) if model.loops else np.zeros(model.n)
-        Plant(model, initial_positions=q).warm_up()
+
+
+def _run_step(model: RobotModel) -> None:
+    q = close_loops(model, np.zeros(model.n)) if model.loops else np.zeros(model.n)
+    Plant(model, initial_positions=q).warm_up()

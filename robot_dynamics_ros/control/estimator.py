@@ -224,7 +224,7 @@ class Estimator:
             return self._refuse(state_faults.implausible(self._names[joint], before, new[:, joint], step))
         if result == STANDS_STILL:  # the other positions count for the gravity torque
             self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
-            self._unusable = _MOST_UNUSABLE
+            self._unusable = _MOST_UNUSABLE  # at once without feedback: the last state stood still, too
             return self._refuse(state_faults.still(self._names[joint], new[:, joint]))
         if result == CONTRADICTS and contradiction is None:
             moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()

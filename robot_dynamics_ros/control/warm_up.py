@@ -25,7 +25,7 @@ def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
 
 
 def warm_up_cycles(model: RobotModel, settings: ControllerSettings) -> None:
-    """Compile and load the kernels that cycles with these settings use: half of all."""
+    """Compile and load the kernels that cycles with these settings use."""
     still = np.zeros(model.n)
     points = TrajectoryPoints(model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n)))
     controller = make_controller(model, settings)

@@ -84,7 +84,7 @@ def check_state(
                 return IMPLAUSIBLE, j, False
     if unchanged:
         result = UNCHANGED
-    # A velocity that is not trusted is no evidence that a position stands still, of no joint.
+    # While the velocity of one joint is not trusted, no velocity is evidence that a position stands still.
     trusted, rest, distrusted = measures_velocity, max(min(dt, passed), 0.0), False
     for j in range(n):
         trusted = trusted and memory[DISTRUSTED, j] == 0.0
