@@ -102,7 +102,7 @@ def _write_trajectory(excitation: Excitation, limits: ExcitationLimits, argument
 def _limits_table(model: RobotModel, limits: ExcitationLimits, excitation: Excitation) -> str:
     """Return a table with the largest values of each joint and its limits reduced by the margin."""
     q, qd, qdd = excitation.samples(_SAMPLES)
-    tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
+    tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd, qdd=qdd)
     bounded = ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
     rows = []
     for j, name in enumerate(model.joint_names):

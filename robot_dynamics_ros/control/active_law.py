@@ -94,7 +94,7 @@ class ActiveLaw:
         law, desired = self.tuning.law, self._desired
         if law.torque is not None:
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
-            effort = self._with_friction(model, effort, desired.q, desired.qd)
+            effort = self._with_friction(model, effort, desired.q, desired.qd, desired.qdd)
             if law.follows:
                 return effort + self._plan.effort
         # Braking: ten times the bandwidth of the law, within half the stability limit of sampling.
@@ -142,9 +142,9 @@ class ActiveLaw:
         solution = self.end_effector = task_space_computed_torque(
             model, tool.gains, tool.link, targets.at(time), q, qd, tool.rows, self._desired, allowed
         )
-        return self._with_friction(model, solution.torque, q, solution.joint_velocities)
+        return self._with_friction(model, solution.torque, q, solution.joint_velocities, None)
 
-    def _with_friction(self, model: RobotModel, effort: Array, q: Array, qd: Array) -> Array:
+    def _with_friction(self, model: RobotModel, effort: Array, q: Array, qd: Array, qdd: Array | None) -> Array:
         if not self.tuning.adds_friction:
             return effort
-        return effort + model.friction_torque(q, qd, self.tuning.settings.friction_smoothing_velocity)
+        return effort + model.friction_torque(q, qd, self.tuning.settings.friction_smoothing_velocity, qdd=qdd)

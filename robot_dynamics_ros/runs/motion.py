@@ -134,7 +134,9 @@ def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) 
 
     def fits() -> bool:
         return all(
-            (np.abs(model.inverse_dynamics(start + q, v, a) + model.friction_torque(start + q, v)) <= allowed).all()
+            (
+                np.abs(model.inverse_dynamics(start + q, v, a) + model.friction_torque(start + q, v, qdd=a)) <= allowed
+            ).all()
             for q, v, a in zip(factor * change, factor * qd, factor * qdd, strict=True)
         )
 

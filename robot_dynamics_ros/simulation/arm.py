@@ -34,6 +34,7 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
         structure, numbers = append_loops(structure, numbers, _loops(model))
     elif separable:
         directions = np.empty((0, model.n))
+    ranges = np.column_stack([ranges, _rotors(model, rows, len(ranges))])
     joints = Joints(model.friction_parameters.copy(), rows, factors, ranges, directions)
     kind: Kind = Looped() if model.loops else Separable() if separable else Coupled()
     return Arm(kind, views(structure, numbers), structure, numbers, joints)
@@ -42,11 +43,12 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
 def initial_modes(joints: Joints, velocity: Array) -> IntArray:
     """Return the modes (K,) of the constraint rows before the first step, at the ``velocity`` (n,).
 
-    A row at rest with Coulomb or static friction is STUCK. The others are BACKWARD if they move backward, else FORWARD.
+    A row at rest with dry friction is STUCK. The others are BACKWARD if they move backward, else FORWARD.
     """
     rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
     dry = np.zeros(len(joints.ranges))
-    levels = joints.friction[:, [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC]]
+    dry_columns = [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.LOAD_DRIVING, layout.LOAD_BACKDRIVING]
+    levels = joints.friction[:, dry_columns]
     np.maximum.at(dry, joints.rows, levels.max(axis=1))
     # A row without Coulomb friction is never stuck, even at rest.
     slips = np.where(rates < 0.0, row.BACKWARD, row.FORWARD)
@@ -97,6 +99,18 @@ def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
         if not same:
             directions.append(direction)
     return rows, factors, np.array(directions)
+
+
+def _rotors(model: RobotModel, rows: IntArray, count: int) -> Array:
+    """Return the inertia (count,) that the rows of independent joints have from rotors that follow this joint alone."""
+    joints, inertias = len(model.moving_joints), np.zeros(count)
+    matrix, rotors = model.coupling_matrix[joints:], model.inertial_parameters[10 * joints :]
+    alone = (matrix != 0.0).sum(axis=1) == 1
+    reflected = rotors[alone] @ matrix[alone] ** 2
+    for k, name in zip(rows, model.moving_joints, strict=True):
+        if name in model.joint_names:
+            inertias[k] = reflected[model.joint_names.index(name)]
+    return inertias
 
 
 def _ranges(model: RobotModel, directions: Array) -> Array:

@@ -197,9 +197,9 @@ class Plant(BasePlant):
         self._steps += count
 
     def _reset_history(self) -> None:
-        """Reset modes, impulse, effort and report."""
+        """Reset modes, impulse, change of velocity, effort and report."""
         self._state.modes[:] = initial_modes(self._arm.joints, self._state.velocity)
-        self._state.impulse[:] = self._effort[:] = 0.0
+        self._state.impulse[:] = self._state.velocity_change[:] = self._effort[:] = 0.0
         self._report = np.zeros(arrays.REPORT)
 
     def change_model(self, model: RobotModel) -> None:

@@ -119,7 +119,7 @@ class PlantBatch(BasePlant):
             ]
         )
         impulse = np.zeros((self.count, self._model.n + 3 * len(self._model.loops)))
-        self._state = State(position, velocity, modes, impulse)
+        self._state = State(position, velocity, modes, impulse, np.zeros_like(velocity))
         self._effort = np.zeros(position.shape)
         self._steps = 0
 

@@ -50,7 +50,9 @@ def _buffers(n: int, rows: int) -> arrays.Buffers:
 def test_exact_position_of_a_row(mode: int, y: float, rested: bool, lower: float, upper: float, end: float) -> None:
     """The second of two rows, between these velocities; the first row differs in all values."""
     ranges = np.array([[7.0, 8.0, 0.01], [LOWEST, HIGHEST, FASTEST]])
-    joints = arrays.Joints(np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2)))
+    joints = arrays.Joints(
+        np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2)), np.zeros(2)
+    )
     buffers = _buffers(2, 2)
     buffers.modes[:] = row.STUCK if mode != row.STUCK else row.FORWARD, mode
     buffers.rows[:, row.LOWER], buffers.rows[:, row.UPPER] = (-9.0, lower), (9.0, upper)
@@ -59,7 +61,8 @@ def test_exact_position_of_a_row(mode: int, y: float, rested: bool, lower: float
 
 def _step() -> tuple[arrays.State, arrays.Buffers]:
     """Return a state of 2 coordinates and 3 rows, and buffers with another state."""
-    state = arrays.State(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.full(3, row.STUCK), np.array([5.0, 6.0, 7.0]))
+    impulse = np.array([5.0, 6.0, 7.0])
+    state = arrays.State(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.full(3, row.STUCK), impulse, np.zeros(2))
     buffers = _buffers(2, 3)
     buffers.vectors[vector.POSITION] = 0.1, 0.2
     buffers.vectors[vector.VELOCITY] = 0.3, 0.4

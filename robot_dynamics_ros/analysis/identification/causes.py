@@ -195,7 +195,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
     def describe(values: Array, errors: Array) -> str | None:
         viscous, forwards, backwards = values.reshape(3, model.n)
-        known = model.friction_torque(motion.q, motion.qd)
+        known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
         torque = columns @ values
         matters = root_mean_square(torque) > _NEGLIGIBLE * root_mean_square(motion.tau)
         # Friction dissipates in both directions; a torque that does not is an offset or due to another cause.

@@ -138,7 +138,7 @@ def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
     """
     motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
-    whole = rigid + model.friction_torque(motion.q, motion.qd)
+    whole = rigid + model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
     columns = friction(model, evidence).columns
     factors, explained = np.ones(model.n), np.zeros(model.n, dtype=bool)
     for j in range(model.n):

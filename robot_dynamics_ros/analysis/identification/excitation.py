@@ -90,7 +90,7 @@ class ExcitationLimits:
 
         ``q``, ``qd`` and ``qdd`` (m, n) are in SI units. More than 1: a limit is exceeded; 0 for infinite limits.
         """
-        tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
+        tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd, qdd=qdd)
         return float((np.abs(tau) / self.effort).max())
 
 
@@ -255,7 +255,7 @@ class _Search:
         center, coefficients = self._parameters(x)
         motion = self._motion(center, coefficients)
         regressor = model.regressor(*motion)
-        friction = model.friction_torque(*motion[:2])
+        friction = model.friction_torque(*motion[:2], qdd=motion[2])
         tau = regressor @ model.inertial_parameters + friction
         over = np.maximum(np.abs(tau) / limit - 1.0, 0.0)
         spectrum = self._spectrum(regressor)
@@ -285,7 +285,7 @@ class _Search:
         for rows in np.array_split(np.arange(3 * n), math.ceil(3 * n * regressor.size / _MAX_ENTRIES)):
             states = np.moveaxis(motion + steps[rows], 1, 0)
             after = (self._model.regressor(*states).reshape(len(rows), m, 1, -1) @ weights)[..., 0, 0]
-            after += (self._model.friction_torque(*states[:2]) * by_friction).sum(axis=2)
+            after += (self._model.friction_torque(*states[:2], qdd=states[2]) * by_friction).sum(axis=2)
             gradient[rows] = (after - before) / _STEP
         return np.swapaxes(gradient.reshape(3, n, m), 1, 2)
 

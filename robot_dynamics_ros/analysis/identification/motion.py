@@ -312,7 +312,7 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     inertia = model.inverse_dynamics(q, qd, qdd)
     inertia -= bias
     bias -= gravity
-    return TorqueAnalysis(motion, inertia, bias, gravity, model.friction_torque(q, qd))
+    return TorqueAnalysis(motion, inertia, bias, gravity, model.friction_torque(q, qd, qdd=qdd))
 
 
 def root_mean_square(values: Array) -> Array:

@@ -178,7 +178,7 @@ class Parameterization:
         if self._bare is not self.model:
             torque += self.model.inverse_dynamics(q, qd, qdd) - self._bare.inverse_dynamics(q, qd, qdd)
         if self.friction == "keep":
-            torque += self.model.friction_torque(q, qd)
+            torque += self.model.friction_torque(q, qd, qdd=qdd)
         return torque
 
     def joint_rates(self, qd: Array) -> Array:

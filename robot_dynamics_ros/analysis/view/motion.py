@@ -180,7 +180,7 @@ class MotionRecording:
         qd = self.q.rate(time) if self.qd is None else self.qd.at(time)
         qdd = np.zeros(model.n) if self.qd is None else self.qd.rate(time)
         if self.torque is None:
-            torque = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
+            torque = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd, qdd=qdd)
         else:
             torque = self.torque.at(time)
         desired = None if self.desired is None else self.desired.at(time)

@@ -142,7 +142,7 @@ def trajectory_effort(
         q, qd, qdd, extra = np.ascontiguousarray(motion.swapaxes(0, 1))
         effort = model.inverse_dynamics(q, qd, qdd) + extra
         if friction_smoothing_velocity is not None:
-            effort += model.friction_torque(q, qd, friction_smoothing_velocity)
+            effort += model.friction_torque(q, qd, friction_smoothing_velocity, qdd=qdd)
         given[:, 3] = effort[:, columns]
         for i, j in np.argwhere(~np.isfinite(given[:, 3])).tolist():
             raise TrajectoryError(

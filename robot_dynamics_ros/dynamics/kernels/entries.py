@@ -148,19 +148,20 @@ def inverse_dynamics_derivatives(
 
 @kernel
 def friction_torque(
-    topology: IntArray, parameters: Array, joints: Array, fade: Array, q: Array, qd: Array, tau: Array
+    topology: IntArray, parameters: Array, joints: Array, fade: Array, q: Array, qd: Array, load: Array, tau: Array
 ) -> int:
-    """Write the friction torque at ``q``, ``qd`` to ``tau``. Returns OK or WRONG_SHAPE.
+    """Write the friction torque at ``q``, ``qd`` under ``load`` to ``tau``. Returns OK or WRONG_SHAPE.
 
+    ``load`` (n,) is the torque that the gears transmit to the links.
     ``joints`` is the flattened friction table (bodies * FRICTION_SIZE,), with the columns of layout. ``fade`` (1,) is
     the joint speed (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     n = coordinate_count(topology)
-    if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n:
+    if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or load.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
     table = joints.reshape((joints.shape[0] // FRICTION_SIZE, FRICTION_SIZE))
-    friction(robot, table, fade[0], q, qd, _work_in(parameters, robot), tau)
+    friction(robot, table, fade[0], q, qd, load, _work_in(parameters, robot), tau)
     return OK
 
 
@@ -259,17 +260,18 @@ def regressor_batch(
 
 @batch_kernel
 def friction_batch(
-    topology: IntArray, parameters: Array, joints: Array, fade: float, q: Array, qd: Array, tau: Array
+    topology: IntArray, parameters: Array, joints: Array, fade: float, q: Array, qd: Array, load: Array, tau: Array
 ) -> int:
-    """Write the friction torques at ``q``, ``qd`` to ``tau``. Returns OK.
+    """Write the friction torques at ``q``, ``qd`` under ``load`` to ``tau``. Returns OK.
 
+    ``load`` (count, n) are the torques that the gears transmit to the links.
     ``joints`` (bodies, FRICTION_SIZE) is the friction table, with the columns of layout. ``fade`` is the joint speed
     (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
-        friction(robot, joints, fade, q[k], qd[k], work, tau[k])
+        friction(robot, joints, fade, q[k], qd[k], load[k], work, tau[k])
     return OK
 
 

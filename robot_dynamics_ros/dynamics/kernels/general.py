@@ -163,9 +163,19 @@ class GeneralKernels:
         return self._batch(entries.forward_dynamics_batch)
 
     def friction(self, joints: Array) -> Call:
-        """Return a function of (fade (1,), q, qd (n,)): entries.friction_torque with its friction table ``joints``."""
-        bound = bound_kernel(entries.friction_torque, (*self._with_scratch, joints.flatten()), (1, 1, 1, 1))
-        return call_with_three(bound, (self._n,))
+        """Return a function of (fade (1,), q, qd, load (n,)): entries.friction_torque with its table ``joints``."""
+        bound = bound_kernel(entries.friction_torque, (*self._with_scratch, joints.flatten()), (1, 1, 1, 1, 1))
+
+        def call(fade: Array, q: Any, qd: Any, load: Any) -> Array | None:
+            try:
+                if q.dtype is not _FLOAT64 or qd.dtype is not _FLOAT64 or load.dtype is not _FLOAT64:
+                    return None
+                result = np.empty(self._n)
+                return result if bound(fade, q, qd, load, result) == entries.OK else None
+            except NO_MACHINE_CODE:
+                return None
+
+        return call
 
     def bound(self, kernel: Kernel, *extra: Any) -> Kernel:
         """Return a batched function of entries.py with the model arrays and its next arguments ``extra`` bound.

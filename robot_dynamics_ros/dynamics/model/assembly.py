@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, did_you_mean
+from robot_dynamics_ros.dynamics.kernels.friction import depends_on_load
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import (
     BODY_SIZE,
     FRICTION_SIZE,
@@ -37,6 +39,7 @@ from robot_dynamics_ros.dynamics.model.joint_limits import limit_rows
 from robot_dynamics_ros.dynamics.model.model_data import (
     LinkFrame,
     ModelData,
+    check_load,
     check_mass,
     gravity_vector,
     massless,
@@ -105,7 +108,9 @@ def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequenc
 
     The joints are in the order of the bodies. Columns, in SI units: viscous coefficient; Coulomb level for positive and
     for negative velocities, static level (0: Coulomb level); Stribeck velocity; amplitude, per_turn and phase of the
-    ripple; amplitude, slope and shift of the sigmoid. For a coupled joint the phase is that at its offset.
+    ripple; amplitude, slope and shift of the sigmoid; load coefficient of driving and of backdriving. For a coupled
+    joint the phase is that at its offset. Raises RobotModelError for a load coefficient that is too large, and for one
+    of a joint that follows others.
     """
     table = np.zeros((len(moving), FRICTION_SIZE))
     for row, joint in zip(table, moving, strict=True):
@@ -120,8 +125,21 @@ def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequenc
             per_turn,
             phase + per_turn * couplings.rows[joint.name].offset,  # positions in kernels are without the offset
             *extra.sigmoid,
+            *_load_coefficients(extra),
         )
+        where = f'{dynamics.source}: joint "{joint.name}"'
+        check_load(row, where)
+        if interpreted(depends_on_load)(row) and joint.name not in couplings.names:
+            raise RobotModelError(
+                f"{where} load_coefficient: the joint follows others and has no motor. "
+                "Cure: write it for the joint that moves this one"
+            )
     return table
+
+
+def _load_coefficients(extra: JointDynamics) -> tuple[float, float]:
+    driving, backdriving = extra.load_coefficient, extra.load_coefficient_backdriving
+    return driving, driving if backdriving is None else backdriving
 
 
 def check_static(description: Description, dynamics: DynamicsFile) -> None:

@@ -21,9 +21,11 @@ from robot_dynamics_ros.dynamics.model.inertia import Inertial, payload_inertial
 class JointDynamics:
     """Friction and rotor of one joint; None where the URDF's value applies.
 
-    The friction at position q and velocity v is F = viscous v + sign(v) max(0, level(v) + ripple(q)) + sigmoid(v) with
+    The friction at position q and velocity v, while the gear transmits the torque x to the link, is
 
+        F = viscous v + sign(v) (max(0, level(v) + ripple(q)) + mu |x| level(v) / c) + sigmoid(v)
         level(v)   = c + max(0, static - c) exp(-(v / stribeck_velocity)^2),  c = coulomb, for v < 0 coulomb_negative
+        mu         = load_coefficient, for x v < 0 load_coefficient_backdriving
         ripple(q)  = amplitude sin(per_turn q + phase)
         sigmoid(v) = amplitude / (1 + exp(-slope (v + shift))) - amplitude / (1 + exp(-slope shift))
 
@@ -37,6 +39,9 @@ class JointDynamics:
         Static level, N m or N; None: the Coulomb level.
     stribeck_velocity
         Velocity scale of the decrease from static to Coulomb level, rad/s or m/s; 0: static level at rest only.
+    load_coefficient, load_coefficient_backdriving
+        Friction per transmitted torque, 0 to 1, N m per N m or N per N; the second one while the load drives the joint,
+        None: equal to the first. Only for joints that follow no other joint.
     ripple
         amplitude (N m or N), per_turn (periods per turn, that is, rad per rad or m of q) and phase (rad).
     sigmoid
@@ -55,6 +60,8 @@ class JointDynamics:
     coulomb_negative: float | None = None
     static: float | None = None
     stribeck_velocity: float = 0.0
+    load_coefficient: float = 0.0
+    load_coefficient_backdriving: float | None = None
     ripple: tuple[float, float, float] = (0.0, 0.0, 0.0)
     sigmoid: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotor_inertia: float = 0.0
@@ -303,6 +310,8 @@ def _joint(value: Any, where: str) -> JointDynamics:
         coulomb_negative=optional("coulomb_negative"),
         static=optional("static"),
         stribeck_velocity=optional("stribeck_velocity") or 0.0,
+        load_coefficient=optional("load_coefficient") or 0.0,
+        load_coefficient_backdriving=optional("load_coefficient_backdriving"),
         ripple=_curve(ripple, _RIPPLE, f"{where} ripple"),
         sigmoid=_curve(sigmoid, _SIGMOID, f"{where} sigmoid"),
         rotor_inertia=optional("rotor_inertia") or 0.0,

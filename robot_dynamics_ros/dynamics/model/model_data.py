@@ -26,6 +26,8 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     INERTIA,
     JOINT_POSITION,
     KIND,
+    LOAD_BACKDRIVING,
+    LOAD_DRIVING,
     MASS,
     PARENT,
     PLACEMENT,
@@ -47,6 +49,7 @@ from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 # Columns of the friction table to which a joint's friction torque is proportional.
 _FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
+_LOAD = [LOAD_DRIVING, LOAD_BACKDRIVING]
 
 # Plain Python, so that loading a model compiles nothing.
 views: Callable[[IntArray, Array], ModelArrays] = interpreted(unpack)
@@ -208,13 +211,36 @@ def scaled(data: ModelData, mass: float, friction: ArrayLike) -> ModelData:
     table = data.friction.copy()
     factors = _friction_factors(data, friction)
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
-        table[:, _FRICTION_TORQUES] *= factors[:, np.newaxis]
+        table[:, _FRICTION_TORQUES + _LOAD] *= factors[:, np.newaxis]
         heavier = _loaded(replace(data, friction=table, bare_inertials=data.bare_inertials * factor))
     if not (np.isfinite(heavier.parameters).all() and np.isfinite(table).all()):
         raise RobotModelError(
             f"scaled: parameters overflow with mass {mass!r} or friction {friction!r}. Cure: pass factors near 1"
         )
+    for name, row in zip(data.moving_joints, table, strict=True):
+        check_load(row, f'scaled: friction: joint "{name}"')
     return heavier
+
+
+def without_rotors(data: ModelData) -> ModelData:
+    """Return a copy of the model data with rotors of inertia 0."""
+    parameters = data.parameters.copy()
+    views(data.topology, parameters).rotors[:, ROTOR_INERTIA] = 0.0
+    return replace(data, parameters=parameters)
+
+
+def check_load(joint: Array, where: str) -> None:
+    """Raise RobotModelError if the load increases the friction of a joint by as much as itself or more, also at rest.
+
+    ``joint`` (FRICTION_SIZE,) is a row of the friction table; ``where`` is the beginning of the message.
+    """
+    levels = joint[[COULOMB, COULOMB_NEGATIVE]]
+    at_rest = joint[_LOAD].max() * max([1.0, *(joint[STATIC] / levels[levels > 0.0])])
+    if at_rest >= 1.0:
+        raise RobotModelError(
+            f"{where}: the load coefficient times static over Coulomb level is {at_rest:g}: the joint could never be "
+            "moved. Cure: write a load_coefficient so that it is below 1"
+        )
 
 
 def _friction_factors(data: ModelData, friction: ArrayLike) -> Array:

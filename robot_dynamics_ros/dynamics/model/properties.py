@@ -201,13 +201,12 @@ class RobotProperties:
 
     @property
     def friction_parameters(self) -> Array:
-        """Friction parameters (moving joints, 11) of ``moving_joints``, read-only, in SI units.
+        """Friction parameters (moving joints, 13) of ``moving_joints``, read-only, in SI units.
 
         Columns: viscous coefficient; Coulomb level for positive and for negative velocities, static level (0: Coulomb
         level); Stribeck velocity; amplitude, per_turn and phase of the ripple; amplitude, slope and shift of the
-        sigmoid. With level, static, Stribeck velocity vs, ripple a, w, p and sigmoid b, s, h, the friction at position
-        q and velocity v is viscous v + sign(v) max(0, level + max(0, static - level) exp(-(v / vs)^2) + a sin(w q + p))
-        + b / (1 + exp(-s (v + h))) - b / (1 + exp(-s h)). q of coupled joints is without the coupling's offset.
+        sigmoid; load coefficient of driving and of backdriving. They are those of ``JointDynamics``, which has the
+        formula; the position of coupled joints is without the coupling's offset.
         """
         return self._data.friction
 

@@ -16,6 +16,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, 
 from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from robot_dynamics_ros.dynamics.kernels import entries
 from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.dynamics.kernels.layout import LOAD_BACKDRIVING, LOAD_DRIVING
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.arguments import evaluate, joint_vectors
@@ -29,6 +30,7 @@ from robot_dynamics_ros.dynamics.model.model_data import (
     scaled,
     with_gravity,
     with_payload,
+    without_rotors,
 )
 from robot_dynamics_ros.dynamics.model.properties import RobotProperties, Wrenches
 from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
@@ -209,13 +211,15 @@ class RobotModel(RobotProperties):
         mass
             Positive factor for mass, first moment and inertia of every link.
         friction
-            Factor of at least 0 for all joints, or (n,). It applies to viscous, Coulomb and static friction, and to
-            the amplitudes of ripple and sigmoid. A joint that follows another one has the factor of that joint.
+            Factor of at least 0 for all joints, or (n,). It applies to viscous, Coulomb and static friction, the
+            amplitudes of ripple and sigmoid, and the load coefficients. A joint that follows another one has the factor
+            of that joint.
 
         Raises
         ------
         RobotModelError
-            For a factor out of range, and for different factors of joints that the same joint follows.
+            For a factor out of range, also if a load coefficient becomes 1 or more, and for different factors of
+            joints that the same joint follows.
         """
         return self._with(scaled(self._data, mass, friction))
 
@@ -352,11 +356,19 @@ class RobotModel(RobotProperties):
         """
         return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
 
-    def friction_torque(self, q: ArrayLike, qd: ArrayLike, smoothing_velocity: float = 0.0) -> Array:
+    def friction_torque(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        smoothing_velocity: float = 0.0,
+        *,
+        qdd: ArrayLike | None = None,
+        load: ArrayLike | None = None,
+    ) -> Array:
         """Return the friction torque (..., n) of the joints, Craig (6.110)-(6.113).
 
         The motors supply ``inverse_dynamics`` plus this torque. Dry friction of a joint at rest depends on the applied
-        torque and is 0 here.
+        torque and is 0 here. ``qdd`` and ``load`` are used only where friction depends on the load.
 
         Parameters
         ----------
@@ -365,6 +377,10 @@ class RobotModel(RobotProperties):
         smoothing_velocity
             Speed (rad/s or m/s) below which the friction is proportional to velocity. Use it for compensation along
             a desired motion: without it, the torque changes by twice the Coulomb torque at a reversal.
+        qdd
+            Acceleration (..., n) of the motion, from which the load follows; None: 0.
+        load
+            Torque (..., n) that the gears transmit to the links. None: ``gear_load`` of the motion.
 
         Raises
         ------
@@ -377,15 +393,32 @@ class RobotModel(RobotProperties):
             raise RobotDynamicsError(
                 f"smoothing_velocity: {smoothing_velocity!r}. Cure: pass a finite number of at least 0"
             )
-        tau: Array | None = self._friction(fade, q, qd)
+        if load is None:
+            load = self.gear_load(q, qd, self._zeros if qdd is None else qdd) if self._load_matters else self._zeros
+        tau: Array | None = self._friction(fade, q, qd, load)
         if tau is None:
             batch = self._bound(entries.friction_batch, self._data.friction.copy(), float(fade[0]))
-            tau = self._run(batch, (self.n,), q=q, qd=qd)
+            tau = self._run(batch, (self.n,), q=q, qd=qd, load=load)
         return tau
+
+    def gear_load(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Return the torque (..., n) that the gears transmit to the links: ``inverse_dynamics`` without rotors.
+
+        ``q``, ``qd`` and ``qdd`` have shape (..., n).
+        """
+        return self._without_rotors.inverse_dynamics(q, qd, qdd)
+
+    @cached_property
+    def _without_rotors(self) -> RobotModel:
+        return self._with(without_rotors(self._data)) if self.rotor_names else self
+
+    @cached_property
+    def _load_matters(self) -> bool:
+        return bool(self._data.friction[:, [LOAD_DRIVING, LOAD_BACKDRIVING]].any())
 
     @cached_property
     def _friction(self) -> Call:
-        """Function of (smoothing velocity (1,), q, qd), the latter (n,), like those of GeneralKernels."""
+        """Function of (smoothing velocity (1,), q, qd, load), the others (n,), like those of GeneralKernels."""
         return self.kernels.friction(self._data.friction)
 
     def joint_reactions(

@@ -43,8 +43,8 @@ class Joints(NamedTuple):
     rows, factors
         (moving joints,): index of the constraint row of each joint, and its joint velocity per row velocity.
     ranges
-        (K, 3): position limits (rad or m) and velocity limit (rad/s or m/s), with the columns of module ``row``;
-        infinite where there is none.
+        (K, 4): position limits (rad or m) and velocity limit (rad/s or m/s), infinite where there is none, and inertia
+        of the rotors (kg m^2 or kg), with the columns of module ``row``.
     directions
         E (K, n), or (0, n) where the arm is separable and has no loops.
     """
@@ -135,12 +135,15 @@ class State(NamedTuple):
     impulse
         (n + 3 loops,): impulse of friction and limits on each coordinate in the last step (Nm s or N s), then the
         impulse of link a of each loop on link b, in root axes (N s). Written by a step, not read.
+    velocity_change
+        (n,): change of the velocity in the last step, rad/s or m/s.
     """
 
     position: Array
     velocity: Array
     modes: IntArray
     impulse: Array
+    velocity_change: Array
 
 
 class Batch(NamedTuple):
@@ -181,14 +184,20 @@ def arms_of(batch: Batch, first: int, after: int) -> Batch:
     return Batch(
         batch.numbers[part],
         batch.friction[part],
-        State(states.position[part], states.velocity[part], states.modes[part], states.impulse[part]),
+        State(
+            states.position[part],
+            states.velocity[part],
+            states.modes[part],
+            states.impulse[part],
+            states.velocity_change[part],
+        ),
     )
 
 
 @inlined
 def state_of(states: State, i: int) -> State:
     """Return the state of the arm with index ``i`` of a batch, as views: changes of it change the batch."""
-    return State(states.position[i], states.velocity[i], states.modes[i], states.impulse[i])
+    return State(states.position[i], states.velocity[i], states.modes[i], states.impulse[i], states.velocity_change[i])
 
 
 class Buffers(NamedTuple):
@@ -256,7 +265,7 @@ def make_memory(arm: Arm, effort_limits: Array, integrator: int, dt: float) -> M
     modes, loops = np.zeros_like(buffers.modes), arm.structure[-1] if isinstance(arm.kind, Looped) else 0
     integers = (arm.structure, joints.rows, np.array([integrator]), modes, buffers.modes)
     constants = (arm.numbers, joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
-    state = (np.array([dt]), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n + 3 * loops))
+    state = (np.array([dt]), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n + 3 * loops), np.zeros(n))
     scratch = (buffers.work, buffers.rows, buffers.motion, buffers.spare, buffers.factor, buffers.vectors)
     floats = (*constants, *state, *scratch)
     header = 3 * (len(integers) + len(floats))
@@ -329,15 +338,21 @@ def plant_arrays(kind: Kind, memory: Memory) -> PlantArrays:
         _vector(memory, 10),
         _integers(memory, 2),
         _vector(memory, 11),
-        State(_vector(memory, 12), _vector(memory, 13), _integers(memory, 3), _vector(memory, 15)),
+        State(
+            _vector(memory, 12),
+            _vector(memory, 13),
+            _integers(memory, 3),
+            _vector(memory, 15),
+            _vector(memory, 16),
+        ),
         _vector(memory, 14),
         Buffers(
-            _table(memory, 16),
             _table(memory, 17),
-            _integers(memory, 4),
             _table(memory, 18),
+            _integers(memory, 4),
             _table(memory, 19),
             _table(memory, 20),
             _table(memory, 21),
+            _table(memory, 22),
         ),
     )

@@ -29,10 +29,12 @@ IMPULSE = 7  # lambda
 NOISE = 8  # rounding error of lambda
 FRICTIONLESS = 9  # 1 for rows without friction and limit: both directions of slipping are then one mode
 AT_REST = 10  # 1 if the unconstrained motion keeps the row at rest
-SIZE = 11
+APPLIED = 11  # torque that the motor applies to a gear whose friction depends on the load; only for such rows
+SMOOTH_SHARE = 12  # change of all friction by that of smooth friction: 1 without load dependence
+SIZE = 13
 
-# Columns of ``ranges`` (K, 3): position limits and velocity limit.
-LOWEST, HIGHEST, FASTEST = 0, 1, 2
+# Columns of ``ranges`` (K, 4): position limits, velocity limit, and inertia of the rotors that follow the row alone.
+LOWEST, HIGHEST, FASTEST, ROTOR_INERTIA = 0, 1, 2, 3
 
 # Relative tolerance of the bounds of a multiplier. Velocities have none, so that rounding errors cannot make a row
 # alternate between two modes.

@@ -22,7 +22,13 @@ import math
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
-from robot_dynamics_ros.dynamics.kernels.friction import friction_bound, smooth_friction, smooth_slope
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    depends_on_load,
+    friction_bound,
+    load_slope,
+    smooth_friction,
+    smooth_slope,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.simulation.step import row, vector
 from robot_dynamics_ros.simulation.step.arrays import (
@@ -66,6 +72,55 @@ def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Arr
     rows[k, row.BOUND_BACKWARD] += backward if factor > 0.0 else forward
 
 
+# The load of a joint's gear is the motor torque less friction and less the torque that accelerates the motor's rotor.
+# That of the step before is used, since the acceleration is not known yet; without rotors the bounds are exact. Other
+# joints of the row have no motor: they are a part of the load.
+@kernel
+def _add_loads(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
+    """Increase the friction bounds by the load at motor torque ``tau`` (n,), and write APPLIED and SMOOTH_SHARE.
+
+    The load also depends on smooth friction. Its value at the beginning is considered in DRIVE, its change during the
+    step by SMOOTH_SHARE.
+    """
+    rows, directions = buffers.rows, joints.directions
+    for i in range(joints.rows.shape[0]):
+        if depends_on_load(joints.friction[i]):
+            k = joints.rows[i]
+            z, smooth = row_product(directions, k, state.velocity), 0.0
+            for other in range(joints.rows.shape[0]):
+                if joints.rows[other] == k:
+                    factor = joints.factors[other]
+                    smooth += factor * smooth_friction(joints.friction[other], factor * z)
+            change = row_product(directions, k, state.velocity_change)
+            rows[k, row.APPLIED] = row_product(directions, k, tau) - joints.ranges[k, row.ROTOR_INERTIA] * change / dt
+            forward, backward = _load_bounds(joints, i, dt, z, rows[k, row.APPLIED] - smooth, rows)
+            if state.modes[k] == row.FORWARD:
+                rows[k, row.SMOOTH_SHARE] = 1.0 / (1.0 + forward)
+            elif state.modes[k] == row.BACKWARD:
+                rows[k, row.SMOOTH_SHARE] = 1.0 / (1.0 + backward)
+            at_start = (1.0 - rows[k, row.SMOOTH_SHARE]) * smooth
+            if directions.shape[0] == 0:
+                buffers.vectors[vector.DRIVE, k] -= at_start
+            else:
+                for j in range(tau.shape[0]):
+                    buffers.vectors[vector.DRIVE, j] -= directions[k, j] * at_start
+
+
+@kernel
+def _load_bounds(joints: Joints, i: int, dt: float, z: float, applied: float, rows: Array) -> tuple[float, float]:
+    """Increase the bounds of joint i's row, with velocity ``z``, by its load; return load_slope forward and backward.
+
+    ``applied`` is the torque on the gear, Nm or N, positive in the row's direction.
+    """
+    k, friction = joints.rows[i], joints.friction[i]
+    impulse = dt * applied
+    forward = load_slope(friction, friction[layout.COULOMB], z, rows[k, row.BOUND_FORWARD], impulse)
+    backward = load_slope(friction, friction[layout.COULOMB_NEGATIVE], z, rows[k, row.BOUND_BACKWARD], -impulse)
+    rows[k, row.BOUND_FORWARD] = (rows[k, row.BOUND_FORWARD] + forward * impulse) / (1.0 + forward)
+    rows[k, row.BOUND_BACKWARD] = (rows[k, row.BOUND_BACKWARD] - backward * impulse) / (1.0 + backward)
+    return forward, backward
+
+
 # Friction at rest can exceed that in motion (static friction, Stribeck effect). A row that would reverse passes through
 # rest, where it may stick: it gets the larger bounds.
 @kernel
@@ -85,6 +140,9 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
             for i in range(joints.rows.shape[0]):
                 if joints.rows[i] == k:
                     _add_bounds(joints, i, dt, y, 0.0, rows)
+            for i in range(joints.rows.shape[0]):
+                if joints.rows[i] == k and depends_on_load(joints.friction[i]):
+                    _load_bounds(joints, i, dt, 0.0, rows[k, row.APPLIED], rows)
 
 
 # The friction problem starts from the modes of the last step. Slipping rows get their Coulomb torque as part of the
@@ -94,14 +152,15 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
 def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
     """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers.
 
-    ``tau`` (n,) is the motor torque, Nm or N. The columns BOUND_FORWARD to UPPER and AT_REST of ``buffers.rows`` are
-    written, and the rows DRIVE (``tau`` plus Coulomb torque), CONSTRAINT_IMPULSE (Coulomb torque times ``dt``) and, for
-    separable arms, MOVES of ``buffers.vectors``.
+    ``tau`` (n,) is the motor torque, Nm or N. The columns BOUND_FORWARD to UPPER and AT_REST to SMOOTH_SHARE of
+    ``buffers.rows`` are written, and the rows DRIVE (``tau`` plus Coulomb torque), CONSTRAINT_IMPULSE (Coulomb torque
+    times ``dt``) and, for separable arms, MOVES of ``buffers.vectors``.
     """
     rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
     separable = joints.directions.shape[0] == 0
     for k in range(rows.shape[0]):
         rows[k, row.BOUND_FORWARD] = rows[k, row.BOUND_BACKWARD] = 0.0
+        rows[k, row.SMOOTH_SHARE] = 1.0
     for i in range(joints.rows.shape[0]):
         k = joints.rows[i]
         y = row_product(joints.directions, k, state.position)
@@ -109,6 +168,7 @@ def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers:
         _add_bounds(joints, i, dt, y, z, rows)
     for j in range(tau.shape[0]):
         vectors[vector.DRIVE, j], vectors[vector.CONSTRAINT_IMPULSE, j] = tau[j], 0.0
+    _add_loads(joints, dt, tau, state, buffers)
     for k in range(rows.shape[0]):
         y = row_product(joints.directions, k, state.position)
         z = row_product(joints.directions, k, state.velocity)
@@ -139,11 +199,13 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
     for i in range(joints.rows.shape[0]):
         k, factor = joints.rows[i], joints.factors[i]
         if separable:
-            vectors[vector.FORCE, k] -= factor * smooth_friction(joints.friction[i], factor * v[k])
+            torque = factor * smooth_friction(joints.friction[i], factor * v[k])
+            vectors[vector.FORCE, k] -= buffers.rows[k, row.SMOOTH_SHARE] * torque
             if dt > 0.0:
                 vectors[vector.STIFFNESS, k] += dt * factor * factor * smooth_slope(joints.friction[i], factor * v[k])
         else:
-            torque = factor * smooth_friction(joints.friction[i], factor * row_product(joints.directions, k, v))
+            rate = factor * row_product(joints.directions, k, v)
+            torque = buffers.rows[k, row.SMOOTH_SHARE] * factor * smooth_friction(joints.friction[i], rate)
             for j in range(v.shape[0]):
                 vectors[vector.FORCE, j] -= joints.directions[k, j] * torque
 
@@ -257,6 +319,7 @@ def update_state(state: State, buffers: Buffers, solves: int, error: float) -> O
             bad = factorise(buffers.motion[2:])
             return (NOT_POSITIVE_DEFINITE, bad, solves, error) if bad >= 0 else (NOT_FINITE, j, solves, error)
     for j in range(vectors.shape[1]):
+        state.velocity_change[j] = vectors[vector.VELOCITY, j] - state.velocity[j]
         state.position[j], state.velocity[j] = vectors[vector.POSITION, j], vectors[vector.VELOCITY, j]
         state.impulse[j] = vectors[vector.CONSTRAINT_IMPULSE, j]
     for k in range(buffers.modes.shape[0]):

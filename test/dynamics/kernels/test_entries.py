@@ -18,7 +18,7 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
     "mass_matrix": [VECTOR, MATRIX],
     "forward_dynamics": [VECTOR, VECTOR, VECTOR, VECTOR],
     "inverse_dynamics_derivatives": [VECTOR, VECTOR, VECTOR, (2, N, N)],
-    "friction_torque": [(1,), VECTOR, VECTOR, VECTOR],
+    "friction_torque": [(1,), VECTOR, VECTOR, VECTOR, VECTOR],
 }
 
 
