@@ -198,6 +198,7 @@ lint: $(TEST) ## style, types and package.xml
 .PHONY: pictures
 pictures: $(TEST) ## make the animation of README, and photograph the browser view and a report (needs chromium; a few minutes)
 	@$(BIN)/python docs/two_laws.py
+	@$(BIN)/python docs/gear_friction.py
 	@$(BIN)/python docs/pictures.py
 
 # `python docs/generated.py` updates the pages and tables that are made from the code.

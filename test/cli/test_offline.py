@@ -143,6 +143,14 @@ def test_dynamics_of_the_plant(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert rms[0] < 0.5 * rms[1]
 
 
+def test_friction_that_grows_with_the_load_is_compensated(capsys: pytest.CaptureFixture[str]) -> None:
+    rms = []
+    for believed in ("puma560", "puma560_geared"):
+        run("simulate", "puma560", "--dynamics", believed, "--plant-dynamics", "puma560_geared", "--duration", 5)
+        rms.append(float(capsys.readouterr().out.split("error, RMS of all joints")[1].split()[1]))
+    assert rms[1] < 0.2 * rms[0]
+
+
 def test_faults_have_the_same_times_in_log_and_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Seconds after the first answered state: of the bag, of its replay, and in the log of both runs."""
     limits = config(tmp_path, following_error_limit=[0.002], following_error_time=0.0)
