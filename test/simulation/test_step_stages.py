@@ -50,9 +50,7 @@ def _buffers(n: int, rows: int) -> arrays.Buffers:
 def test_exact_position_of_a_row(mode: int, y: float, rested: bool, lower: float, upper: float, end: float) -> None:
     """The second of two rows, between these velocities; the first row differs in all values."""
     ranges = np.array([[7.0, 8.0, 0.01], [LOWEST, HIGHEST, FASTEST]])
-    joints = arrays.Joints(
-        np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2)), np.zeros(2)
-    )
+    joints = arrays.Joints(np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2)))
     buffers = _buffers(2, 2)
     buffers.modes[:] = row.STUCK if mode != row.STUCK else row.FORWARD, mode
     buffers.rows[:, row.LOWER], buffers.rows[:, row.UPPER] = (-9.0, lower), (9.0, upper)
