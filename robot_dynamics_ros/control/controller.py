@@ -52,6 +52,8 @@ class Controller:
     cycles, clamped_cycles, slowed_cycles, trajectories
         Numbers of regular cycles with a command, of cycles at an effort limit and at a rate limit, and of accepted
         trajectories.
+    brakes_engaged
+        True if the robot's brakes lock the joints, by ``set_brakes``.
     start_effort
         Effort (n,) of the motors before the first command, Nm or N; None: the gravity torque is assumed.
     """
@@ -83,6 +85,7 @@ class Controller:
         self._model = arm.model  # of the last command
         self._law_changed = False
         self.command: Command | None = None
+        self.brakes_engaged = False
         self.start_effort: Array | None = None
         self.cycles = self.clamped_cycles = self.slowed_cycles = self.trajectories = 0
 
@@ -105,9 +108,12 @@ class Controller:
         (n,) the velocity, or None if it is not measured.
         """
         effort, desired = None if self.command is None else self.command.effort, self._desired.q
-        law_effort, follows = effort if self.mode is Mode.ACTIVE else None, self.tuning.law.follows
-        valid = self.estimator.measure(stamp, steady, q, qd, law_effort, desired if follows else None)
-        if valid and effort is not None:
+        braked, follows = self.brakes_engaged, self.tuning.law.follows
+        law_effort = effort if self.mode is Mode.ACTIVE and not braked else None
+        valid = self.estimator.measure(stamp, steady, q, qd, law_effort, desired if follows else None, braked)
+        if braked:
+            self.checks.external.reset()  # the torque of the brakes is no contact
+        elif valid and effort is not None:
             self.checks.external.observe(self.arm.model, self.estimator.estimate, effort)
         return valid
 
@@ -175,7 +181,7 @@ class Controller:
 
     def _cycle(self, estimate: Estimate, instant: Instant, is_last: bool = False) -> Command | None:
         """Return the command of a cycle by a state, timer, watchdog or exit; None without a desired motion."""
-        faults = self.checks.faults(estimate, instant, self.command)
+        faults = self.checks.faults(estimate, instant, None if self.brakes_engaged else self.command)
         mode = self.safety.step(faults, instant.time, instant.steady, not estimate.valid)
         command: Command | None = None
         if is_last:
@@ -200,14 +206,17 @@ class Controller:
             self._law_changed = True
         self.plan.advance(instant.time)
         q, qd = estimate.state if estimate.known else (desired.q, desired.qd)
-        requested = self.law.effort(model, q, qd, instant.time, instant.period)
+        if self.brakes_engaged:
+            requested = self._gravity_effort(estimate)
+        else:
+            requested = self.law.effort(model, q, qd, instant.time, instant.period)
         fault = not_finite(model.joint_names, requested)
         if fault is not None:
             self.safety.step([fault], instant.time, instant.steady)
             return None
         effort = self._limited(requested, estimate, instant)
         saturated = limiter.over(model.joint_names, requested) if limiter.clamped else ()
-        if self.law.gains.integrates:
+        if self.law.gains.integrates and not self.brakes_engaged:
             self.law.integral.add(desired.q - q, instant.dt, requested - effort)
         self.clamped_cycles += limiter.clamped
         self.slowed_cycles += limiter.slowed
@@ -285,11 +294,28 @@ class Controller:
             self._hold.set_largest_velocity(tuning.largest_velocity)
         self.checks.tune(tuning, estimate)
 
+    def set_brakes(self, engaged: bool) -> None:
+        """Set the state of the robot's brakes; while they are ``engaged``, the gravity torque replaces the law.
+
+        A change drops trajectories, targets, the integral of the position error and the load of the hold. The desired
+        position is then the measured one, and the effort changes by a ramp.
+        """
+        if engaged is self.brakes_engaged:
+            return
+        self.brakes_engaged, estimate = engaged, self.estimator.estimate
+        self.law.deactivate()
+        self.law.integral.reset()
+        self._hold.release()
+        if estimate.known and not self.plan.empty:
+            self.plan.hold(self.clock.time, estimate.state[0])
+        self._law_changed = True
+
     def follow(self, points: TrajectoryPoints, start_time: float | None, now: float) -> Trajectory:
         """Follow a trajectory, which replaces the previous one, and return it in trajectory time.
 
         The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. Raises TrajectoryError
-        for an invalid one, a law that follows none, and in other modes than ``active``; the previous one then goes on.
+        for an invalid one, a law that follows none, in other modes than ``active``, and with engaged brakes; the
+        previous one then goes on.
         """
         law, estimate = self.tuning.law, self.estimator.estimate
         if not (law.follows or law.task_space):
@@ -305,7 +331,8 @@ class Controller:
     def targets(self) -> EndEffectorTargets:
         """Return the targets of the end effector, to which new ones can be added.
 
-        Raises RobotDynamicsError for joint-space laws, in other modes than ``active``, and before the first state.
+        Raises RobotDynamicsError for joint-space laws, in other modes than ``active``, with engaged brakes, and before
+        the first state.
         """
         if not self.tuning.law.task_space:
             raise RobotDynamicsError(
@@ -319,6 +346,8 @@ class Controller:
             assert self.safety.fault is not None
             reason = f"{self.mode.value} ({self.safety.fault.message})"
             raise error(f"the controller is in {reason}. Cure: remove the cause, then call ~/clear_fault")
+        if self.brakes_engaged:
+            raise error("the brakes are engaged. Cure: release them (false on ~/brakes_engaged)")
         if self.tuning.law.needs_state and not self.estimator.estimate.known:
             raise error("the state of the joints is unknown. Cure: wait for joint_states")
 

@@ -22,9 +22,12 @@ from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     CONTRADICTS,
     IMPLAUSIBLE,
     IMPLIED,
+    IMPLIED_STILL,
     MOVED,
     OUT_OF_BOUNDS,
+    REST_SPEED,
     STANDS_STILL,
+    STILL,
     UNCHANGED,
     check_state,
 )
@@ -181,6 +184,7 @@ class Estimator:
         qd: Array | None,
         effort: Array | None = None,
         desired: Array | None = None,
+        braked: bool = False,
     ) -> bool:
         """Process a measured state; return True if it is valid, and then is the estimate.
 
@@ -198,11 +202,15 @@ class Estimator:
         effort, desired
             Last effort (n,), Nm or N, of an active law, for the detection of positions that stand still, and the
             desired position (n,) of a law that follows it.
+        braked
+            True if brakes lock the joints, so that a constant position or a sudden stop is no defect.
         """
         self.arrival, self._absent, last = steady, "", self.estimate
         if qd is not None and not self._velocity_measured:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
+        if braked:
+            self._memory[[IMPLIED_STILL, REST_SPEED, STILL]] = 0.0
         contradiction = state_faults.VELOCITY_MISSING if qd is None and self._velocity_measured else None
         new = np.array((q, np.zeros_like(q) if qd is None else qd))
         if self._continuous is not None and last.known and np.isfinite(new[0]).all():

@@ -22,7 +22,7 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
-_RUNAWAY, _RUNAWAY_TIME = 1.5, 0.02  # times the speed limit, s
+_RUNAWAY, _RUNAWAY_TIME = 1.5, 0.02  # times the speed limit or the speed at the fault, s
 _NEAR = 0.05  # rad or m
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
@@ -41,7 +41,7 @@ class DampingCheck:
 
     A joint that has exceeded its speed limit in both directions since the fault, with excesses of any joint less than
     0.2 s apart, oscillates because of the damping; a joint that is pushed or falls moves in one direction. A joint at
-    more than 1.5 times its limit for 0.02 s has been accelerated by the damping.
+    more than 1.5 times its limit, and 1.5 times its speed at the fault, for 0.02 s has been accelerated by the damping.
 
     Attributes
     ----------
@@ -52,17 +52,18 @@ class DampingCheck:
     def __init__(self, limits: Array) -> None:
         """Set the speed ``limits`` (n,), rad/s or m/s, infinite for no limit."""
         self.limits = limits
-        self.begin()
+        self.begin(np.zeros(len(limits)))
 
-    def begin(self) -> None:
-        """Restart the detection; to be called in each cycle in which the law is active, that is, without a fault."""
+    def begin(self, velocity: Array) -> None:
+        """Restart the detection at a fault, at the unfiltered ``velocity`` (n,)."""
         self.unstable = False
+        self._largest = _RUNAWAY * np.maximum(self.limits, np.abs(velocity))
         self._too_fast_at = -math.inf  # ``update`` then resets the directions
         self._runs_since = math.inf
 
     def update(self, velocity: Array, time: float) -> None:
         """Update with the measured ``velocity`` (n,) at ``time`` (s) of the plan."""
-        runs = (np.abs(velocity) > _RUNAWAY * self.limits).any()
+        runs = (np.abs(velocity) > self._largest).any()
         self._runs_since = min(self._runs_since, time) if runs else math.inf
         forth, back = velocity > self.limits, velocity < -self.limits
         if not (forth.any() or back.any()):
@@ -107,7 +108,7 @@ class Hold:
         """
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
         self._load = self._offset = self._held = np.zeros(len(effort))
-        self._damping.begin()
+        self._damping.begin(estimate.velocity)
         self._time = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD

@@ -38,8 +38,8 @@ _INACTIVE = "the node is not active. Cure: activate it"
 class ControllerSession:
     """Controller with activation and deactivation.
 
-    Payload, speed scaling and emergency stop persist over deactivation. An inactive session stores the last states for
-    the activation check, and rejects motions.
+    Payload, speed scaling, brakes and emergency stop persist over deactivation. An inactive session stores the last
+    states for the activation check, and rejects motions.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class ControllerSession:
         self.controller: Controller | None = None
         self.settings, self._simulated_time = settings, use_sim_time
         self._answers_states = settings.update_rate == 0.0
-        self._speed = 1.0
+        self._speed, self._brakes_engaged = 1.0, False
         self._first_states = FirstStates()
         self._notes: list[Note] = []
         self._answer = Output()
@@ -102,6 +102,7 @@ class ControllerSession:
         controller = Controller(self.arm, self.settings, self.safety, held)
         controller.estimator.simulated_time = self._simulated_time
         controller.plan.set_speed(self._speed)
+        controller.set_brakes(self._brakes_engaged)
         if now is not None:
             self._first_states.drop_old(now.steady - self.settings.safety.state_timeout)
         if self._answers_states:
@@ -324,6 +325,15 @@ class ControllerSession:
         if self.controller is not None:
             self.controller.plan.set_speed(self._speed)
         return Output()
+
+    def on_brakes(self, engaged: bool) -> Output:
+        """Set the state of the robot's brakes, as ``Controller.set_brakes`` does; log a message for a change."""
+        if engaged is not self._brakes_engaged:
+            self._notes.append(Note(OK, "brakes engaged: no motion" if engaged else "brakes released: the arm is held"))
+        self._brakes_engaged = engaged
+        if self.controller is not None:
+            self.controller.set_brakes(engaged)
+        return self._output()
 
     def on_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> Output:
         """Set the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m, in the link's frame.

@@ -50,6 +50,8 @@ class StatusReport:
             level, message = ERROR, mode.value if fault is None else f"{mode.value}: {fault.message}"
         elif controller.cycles == 0:
             level, message = WARN, f"waiting: {estimator.trouble}"
+        elif controller.brakes_engaged:
+            message = "active, brakes engaged"
         elif controller.clamped_cycles > self._clamped:
             level, message = WARN, "active, at the effort limit"
         elif error > 0.5 * limit:

@@ -358,9 +358,9 @@ def bag_folder(context: LaunchContext) -> str:
 def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> Any:
     """Return an action that records ``topics``, by full names, to a new folder; its failure ends the launch.
 
-    The latched robot_description beside joint_states, configuration and emergency_stop beside command_states, and the
-    ``stops``, full names of further emergency stops, are recorded with them if they are published. ros2 bag is used if
-    it is installed, else recorder_node. Raises RobotDynamicsError if the folder exists.
+    The latched robot_description beside joint_states, configuration, emergency_stop and brakes_engaged beside
+    command_states, and the ``stops``, full names of further emergency stops, are recorded with them if they are
+    published. ros2 bag is used if it is installed, else recorder_node. Raises RobotDynamicsError if the folder exists.
     """
     if Path(folder).exists():
         raise RobotDynamicsError(f"{folder}: it exists already. Cure: give another folder for the bag")

@@ -75,8 +75,9 @@ def replay(
     model, settings
         Robot model and settings of the controller.
     topics
-        Topics of the bag by name: joint_states, command_states, joint_trajectory, emergency_stop, payload,
-        speed_scaling_factor, target_pose, target_twist, target_acceleration. Default: the only topic of that name.
+        Topics of the bag by name: joint_states, command_states, joint_trajectory, emergency_stop, brakes_engaged,
+        payload, speed_scaling_factor, target_pose, target_twist, target_acceleration. Default: the only topic of that
+        name.
     rename
         Joint names, or their prefixes, in the bag to those of the model. Default: equal names.
     activation_check

@@ -457,3 +457,12 @@ def test_a_frozen_joint_is_detected_under_a_task_space_law(joint: int) -> None:
     session.aim(session.plant.end_effector_position() + [0.2, 0.2, 0.1], [1.0, 0.0, 0.0, 0.0])
     speed, _ = until_zero(session, 0.3, change)
     assert session.causes[:1] == ["state_implausible"] and speed < 2.5
+
+
+@pytest.mark.parametrize("cutoff", [0.0, 20.0])
+def test_a_joint_that_was_pushed_beyond_its_speed_limit_is_stopped(cutoff: float) -> None:
+    """Its damping has not accelerated it, although the joint is above one and a half times its limit for long."""
+    session = arm(plant={"viscous": 0.0, "coulomb": 0.0}, velocity_filter_cutoff=cutoff, torque_rate_limit=()).run(0.4)
+    session.plant.qd[0] = 2.5 * session.model.velocity_limits[0]
+    session.run(1.0)
+    assert session.causes == ["velocity_limit"] and np.abs(session.plant.qd).max() < 0.05

@@ -29,22 +29,25 @@ CONTROLLED = {
         COMMANDS: {"publisher": {"depth": 1000}},
     },
 }
-LATCHED = f"/{CONTROLLER}/configuration"
+LATCHED, BRAKES = f"/{CONTROLLER}/configuration", f"/{CONTROLLER}/brakes_engaged"
 TOPICS = ("/joint_states", f"/{CONTROLLER}/joint_trajectory", COMMANDS)
-CYCLES = 600
+CYCLES = 750
 
 
 def test_replay_equals_the_live_node(tmp_path: Path) -> None:
     """With noise, a filter and an integral each command depends on all inputs before."""
     bag, rng = tmp_path / "live" / "bag", np.random.default_rng(3)
     with Graph(tmp_path) as graph:
-        robot = Robot(graph, graph.start(CONTROLLER, CONTROLLED))
+        node = graph.start(CONTROLLER, CONTROLLED)
+        robot, log = Robot(graph, node), Log(node.log)
         recorder = graph.start("recorder_node", {"output": str(bag), "topics": list(TOPICS)})
         graph.configure(CONTROLLER)
         graph.wait(lambda: all(_recorded(graph, topic) for topic in TOPICS), "the recorder to listen")
         assert robot.activate()
         graph.publisher(Bool, "/cell/panel", QOS_LATCHED).publish(Bool(data=False))
-        for topic in (LATCHED, "/cell/panel"):
+        brakes = graph.publisher(Bool, BRAKES, QOS_LATCHED)
+        brakes.publish(Bool(data=False))
+        for topic in (LATCHED, BRAKES, "/cell/panel"):
             graph.wait(lambda topic=topic: _counts(recorder.log).get(topic, 0) > 0, f"the recorder to have {topic}")
         graph.spin_for(0.5)
         q, qd = np.array([-0.6, 0.9]), np.zeros(2)
@@ -53,6 +56,10 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
                 # So much later that it does not matter whether controller or recorder has them first.
                 for goal, later in (((0.5, -0.4), 500_000_000), ((-0.2, 0.3), 1_300_000_000)):
                     robot.takes_a_trajectory(move(goal, 1.2), robot.now + later)
+            if k in (680, 715):
+                brakes.publish(Bool(data=k == 680))
+                graph.await_log(log, "brakes engaged" if k == 680 else "brakes released")
+                graph.wait(lambda k=k: _counts(recorder.log)[BRAKES] == 2 + (k == 715), "the recorder to have it")
             answer = robot.exchange(q + rng.normal(0.0, 1e-4, 2), qd + rng.normal(0.0, 1e-2, 2), dt=0.004)
             q, qd = np.array(answer.position), np.array(answer.velocity)
         graph.wait(lambda: _counts(recorder.log).get(COMMANDS, 0) == CYCLES, "the recorder to have all commands")

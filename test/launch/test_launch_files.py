@@ -176,7 +176,8 @@ def test_recorder_receives_all_topics_before_the_motion(install: Install, tmp_pa
     assert found.node("trajectory_node").given["listeners"] == ["computed_torque_node", "recorder"]
     install("ros2bag")
     found = launched("computed_torque", **given)
-    recorded += ["/lab/arm/robot_description", f"{node}/configuration", f"{node}/emergency_stop"]
+    recorded += ["/lab/arm/robot_description", f"{node}/configuration"]
+    recorded += [f"{node}/emergency_stop", f"{node}/brakes_engaged"]
     line = ["ros2", "bag", "record", "--output", str(tmp_path / "my_bag"), "--regex", f"^({'|'.join(recorded)})$"]
     assert found.processes == [line]
     assert found.node("trajectory_node").given["listeners"] == ["computed_torque_node", "rosbag2_recorder"]

@@ -40,6 +40,7 @@ STATES, TRAJECTORIES, PAYLOAD = "/joint_states", f"{NODE}/joint_trajectory", f"{
 RENAMED, A, B = "/arm/states", "/a/joint_states", "/b/joint_states"
 CAMERA, WRONG = "/camera/target_pose", "/wrong/joint_states"
 SPEED, STOP, PANEL = f"{NODE}/speed_scaling_factor", f"{NODE}/emergency_stop", "/cell/emergency_stop"
+BRAKES = f"{NODE}/brakes_engaged"
 KINDS = {
     STATES: JOINT_STATE,
     COMMANDS: JOINT_STATE,
@@ -47,7 +48,7 @@ KINDS = {
     TRAJECTORIES: "trajectory_msgs/msg/JointTrajectory",
     PAYLOAD: "geometry_msgs/msg/InertiaStamped",
     SPEED: FLOAT,
-    **dict.fromkeys((STOP, PANEL), "std_msgs/msg/Bool"),
+    **dict.fromkeys((STOP, PANEL, BRAKES), "std_msgs/msg/Bool"),
     **dict.fromkeys((RENAMED, A, B), JOINT_STATE),
     **dict.fromkeys((CAMERA, WRONG), TEXT),
     **{f"{NODE}/{name}": kind for name, kind in TARGETS.items()},
@@ -429,3 +430,15 @@ def test_an_emergency_stop_is_an_input(run: Run) -> None:
     (stopped,) = run([*states(150), *stops], fault_reset="auto").result.transitions
     assert (stopped.fault.cause, stopped.after) == (Cause.EMERGENCY_STOP, Mode.HOLD)
     assert stopped.time == pytest.approx(50e-9 * PERIOD)
+
+
+def test_brakes_are_an_input(run: Run) -> None:
+    """Gravity torque after a ramp, without the trajectory; then the position at which they were released is held."""
+    brakes = [(BRAKES, stamp(k), EMPTY + data) for k, data in ((50, b"\1"), (200, b"\0"))]
+    outcome = run([*states(300), *brakes, MOVE])
+    assert not outcome.result.transitions
+    for k in range(60 + round(1e9 * CHANGE_TIME / PERIOD), 200):
+        gravity = tsai_planar_2r.gravity(TSAI, motion(k)[0])
+        np.testing.assert_allclose(outcome.decoded[k].effort, gravity, rtol=0, atol=1e-10)
+    for k in (202, 299):
+        np.testing.assert_allclose(outcome.decoded[k].position, motion(200)[0], rtol=0, atol=0.005)

@@ -254,7 +254,8 @@ class GoalExecution:
         if not controller.tuning.law.follows:
             return aborted(f"the law was changed to {controller.settings.law}, which does not follow trajectories")
         if controller.plan.drops != self._drops:
-            return aborted("the trajectory was dropped")
+            reason = ": the brakes are engaged" if controller.brakes_engaged else ""
+            return aborted(f"the trajectory was dropped{reason}")
         if controller.command is None or controller.cycles == self._cycles:
             return GoalEvent()
         self._cycles = controller.cycles

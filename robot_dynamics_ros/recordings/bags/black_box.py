@@ -18,7 +18,7 @@ from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.recordings.bags.storage import BOOL, LATCHED, BagWriter, message_types
 
 CONFIGURATION = "~/configuration"
-_LASTING = (CONFIGURATION, "~/speed_scaling_factor", "~/payload")  # valid until the next message, as emergency stops
+_LASTING = (CONFIGURATION, "~/speed_scaling_factor", "~/payload")  # valid until the next message, as those of type Bool
 _MAX_BYTES = 64_000_000
 _MAX_BAGS = 10
 _TIME_AFTER_FAULT = 0.3  # s
@@ -29,8 +29,8 @@ class BlackBox:
     """Buffer of the newest messages, which a thread writes to a bag 0.3 s after a fault.
 
     ``topics`` maps names in the node to full name and type. A bag contains the messages since the previous bag, at most
-    ``seconds`` and 64 MB, preceded by the last older message of configuration, speed scaling, payload and each
-    emergency stop. The newest 10 bags of this process are kept. If ``seconds`` is 0, nothing is stored or written.
+    ``seconds`` and 64 MB, preceded by the last older message of configuration, speed scaling, payload, brakes and
+    each emergency stop. The newest 10 bags of this process are kept. If ``seconds`` is 0, nothing is stored or written.
     """
 
     def __init__(

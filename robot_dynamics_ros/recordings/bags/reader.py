@@ -32,14 +32,15 @@ from robot_dynamics_ros.recordings.bags.storage import (
 
 _COMPANIONS = {
     "joint_states": {"robot_description": TEXT},
-    "command_states": {CONFIGURATION_TOPIC: TEXT, "emergency_stop": BOOL},
+    "command_states": {CONFIGURATION_TOPIC: TEXT, "emergency_stop": BOOL, "brakes_engaged": BOOL},
 }
 
 
 def companions(topics: Iterable[str]) -> dict[str, str]:
     """Return the latched topics that describe the robot or controller of these ``topics``, with their types.
 
-    Each joint_states has robot_description in its namespace; each command_states has configuration and emergency_stop.
+    Each joint_states has robot_description in its namespace; each command_states has configuration, emergency_stop and
+    brakes_engaged.
     """
     parts = [topic.rpartition("/") for topic in topics]
     return {

@@ -1,8 +1,9 @@
 """Input topics of the controller: decode a message, pass it to the session, return the output.
 
-INPUTS maps their names to message types: joint_states, emergency_stop, joint_trajectory, speed_scaling_factor, payload,
-target_pose, target_twist and target_acceleration. All but joint_states are private names of the node, such as
-~/payload. ``renamed`` is a function that returns the robot's name of a joint by its name in messages.
+INPUTS maps their names to message types: joint_states, emergency_stop, brakes_engaged, joint_trajectory,
+speed_scaling_factor, payload, target_pose, target_twist and target_acceleration. All but joint_states are private names
+of the node, such as ~/payload. ``renamed`` is a function that returns the robot's name of a joint by its name in
+messages.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ TARGETS = {
 INPUTS = {
     JOINT_STATES: "sensor_msgs/msg/JointState",
     "emergency_stop": "std_msgs/msg/Bool",
+    "brakes_engaged": "std_msgs/msg/Bool",
     "joint_trajectory": "trajectory_msgs/msg/JointTrajectory",
     "speed_scaling_factor": "std_msgs/msg/Float64",
     "payload": "geometry_msgs/msg/InertiaStamped",
@@ -80,6 +82,8 @@ class InputReader:
             start, points = read_trajectory(data, self._renamed)
             return session.on_trajectory(points, start, now)
         reader = CdrReader(data)
+        if topic == "brakes_engaged":
+            return session.on_brakes(*struct.unpack_from("?", reader.body))
         if topic == "speed_scaling_factor":
             return session.on_speed(*reader.doubles(1))
         stamp, frame = reader.stamp(), reader.text()

@@ -151,6 +151,7 @@ class ComputedTorqueNode(ManagedRobotNode):
             self._subscribe(JointState, "joint_states", _BEST_EFFORT, qos_overriding_options=overridable),
             self._subscribe(Bool, "~/emergency_stop", _LATCHED),
             *(self._subscribe(Bool, topic, _LATCHED) for topic in parameters.EMERGENCY_STOP_TOPICS.read(self.values)),
+            self._subscribe(Bool, "~/brakes_engaged", _LATCHED),
             self._subscribe(JointTrajectory, "~/joint_trajectory", 5),
             self._subscribe(Float64, "~/speed_scaling_factor", 5),
             self._subscribe(InertiaStamped, "~/payload", 5),

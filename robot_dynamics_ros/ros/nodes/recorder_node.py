@@ -30,8 +30,8 @@ TOPICS = Names(
     "topics",
     [],
     "Topics to record. With a topic joint_states also robot_description, with a topic command_states also "
-    "configuration and emergency_stop of the same namespace and the configured emergency_stop_topics are recorded if "
-    "they are published",
+    "configuration, emergency_stop and brakes_engaged of the same namespace and the configured emergency_stop_topics "
+    "are recorded if they are published",
     when="start",
 )
 REPORT = Text(

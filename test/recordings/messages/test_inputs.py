@@ -79,8 +79,11 @@ def test_messages_of_rclpy_are_read(topic: str, numbers: list[float], stamp: tup
         np.testing.assert_array_equal(found, expected)
 
 
-def test_speed_scaling_factor_and_emergency_stop() -> None:
+def test_speed_scaling_factor_brakes_and_emergency_stop() -> None:
     inputs = Inputs()
+    for engaged in (True, False):
+        inputs.reader.receive("brakes_engaged", bytes(serialize_message(Bool(data=engaged))), NOW)
+        inputs.session.on_brakes.assert_called_with(engaged)
     inputs.reader.receive("speed_scaling_factor", bytes(serialize_message(Float64(data=0.25))), NOW)
     inputs.session.on_speed.assert_called_once_with(0.25)
     for topic, source in (("emergency_stop", "~/emergency_stop"), ("/cell/panel", "/cell/panel")):
@@ -97,5 +100,7 @@ def test_truncated_messages_are_refused(topic: str) -> None:
     whole = big_endian((1, 2), "base", [0.0] * COUNTS.get(topic, 0))
     if topic == "speed_scaling_factor":
         whole = b"\0\1\0\0" + struct.pack("<d", 0.5)
+    if topic == "brakes_engaged":
+        whole = b"\0\1\0\0\1"
     assert all(inputs.refused(topic, whole[:size]) for size in range(len(whole)))
     assert inputs.refused(topic, b"\0\7" + whole[2:]), "another encoding"
