@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
 
 from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.simulation import Plant
 from support import arms
 from support.robots_with_drives import load
@@ -133,3 +135,37 @@ def test_a_coefficient_with_which_a_joint_could_never_move_is_refused(joint: dic
         pendulum(**joint)
     with pytest.raises(RobotModelError, match="scaled"):
         pendulum().scaled(friction=6.0)
+
+
+@pytest.mark.parametrize("rotor_inertia", [0.0, 1e-4])
+def test_an_arm_with_geared_joints_beside_an_ode_solver(rotor_inertia: float) -> None:
+    """Both joints slip without a reversal, one while driving, one while driven.
+
+    The load of a rotor is one step late: the error is larger, and proportional to the step.
+    """
+    rotor = {"rotor_inertia": rotor_inertia, "gear_ratio": 50.0, "rotor_carrier": "none"}
+    gears = {name: {**GEAR, "viscous": 0.8, **rotor} for name in ("joint1", "joint2")}
+    link = arms.Link("", 3.0, (0.2, 0.05, 0.0), np.diag([0.02, 0.05, 0.06]))
+    model = load(arms.planar_2r(0.4, 0.3, link, link), {"joints": gears, "gravity": [0.0, -9.81, 0.0]})
+    reflected, tau, start = rotor_inertia * 50.0**2, np.array([26.0, 3.0]), np.array([0.2, 0.5, 1.5, -1.2])
+
+    def slope(_: float, state: Array) -> Array:
+        q, v = state[:2], state[2:]
+        smooth, way, a = 0.8 * v, np.sign(v), np.zeros(2)
+        for _ in range(30):  # the load depends on the acceleration of the rotor
+            applied = way * (tau - smooth - reflected * a)
+            friction = smooth + way * [magnitude(u, 1.0, 0.1, 0.2) for u in applied]
+            a = model.forward_dynamics(q, v, tau - friction)
+        return np.concatenate([v, a])
+
+    end = solve_ivp(slope, (0.0, 0.1), start, "DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
+    errors = []
+    for dt in (0.001, 0.0005):
+        plant = Plant(model, "rk4", dt, start[:2], start[2:])
+        plant.step(tau, round(0.1 / dt))
+        assert (plant.velocity * start[2:] > 0.0).all()
+        errors.append(np.abs(np.concatenate([plant.position, plant.velocity]) - end).max())
+    if rotor_inertia == 0.0:
+        assert errors[1] < 1e-7
+    else:
+        assert errors[1] < 5e-4 and errors[0] > 1.7 * errors[1]
