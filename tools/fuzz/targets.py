@@ -25,7 +25,7 @@ from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSet
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.control.warm_up import warm_up_controller
 from tools.fuzz import bags, inputs, messages
-from tools.fuzz.trial import Wrong, no_file_is_opened
+from tools.fuzz.trial import Wrong, no_file_is_opened, with_bait
 
 _CONFIG = Path(__file__).resolve().parents[2] / "config"
 _JOINT_LAWS = sorted(name for name, law in LAWS.items() if not law.task_space)
@@ -108,8 +108,9 @@ def _urdfs() -> list[bytes]:
 
 
 def _run_urdf(data: bytes) -> None:
+    text = with_bait(data)
     with no_file_is_opened():
-        model = RobotModel.from_urdf(data)
+        model = RobotModel.from_urdf(text)
     drive(model, ControllerSettings(law=_JOINT_LAWS[crc32(data) % len(_JOINT_LAWS)]))
 
 
@@ -120,17 +121,17 @@ def _yaml(pattern: str) -> list[Any]:
 def _run_dynamics_file(data: bytes) -> None:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "dynamics.yaml"
-        file.write_bytes(data)
+        file.write_bytes(with_bait(data))
         model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=file)
     drive(model, ControllerSettings())
 
 
 def _run_messages(data: bytes) -> None:
-    messages.play(_planar(), data)
+    messages.play(_planar(), with_bait(data))
 
 
 def _run_parameters(data: bytes) -> None:
-    values = {p.name: p.default for p in controller.ALL} | yaml.safe_load(data)
+    values = {p.name: p.default for p in controller.ALL} | yaml.safe_load(with_bait(data))
     settings = read_settings(values.__getitem__)
     Tuning(_planar(), settings)
     drive(_planar(), settings)
@@ -139,7 +140,7 @@ def _run_parameters(data: bytes) -> None:
 def _run_parameter_file(data: bytes) -> None:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "parameters.yaml"
-        file.write_bytes(data)
+        file.write_bytes(with_bait(data))
         settings = read_settings(read_parameter_file(file, "/arm/computed_torque_node", controller.ALL))
     drive(_planar(), settings)
 
@@ -163,8 +164,8 @@ def compile_kernels() -> None:
 _TARGETS = (
     Target("urdf", 50_000, lambda: inputs.urdfs(_urdfs()), _run_urdf),
     Target("dynamics file", 10_000, lambda: inputs.yaml_files(_dynamics_files()), _run_dynamics_file),
-    Target("messages", 10_000, lambda: inputs.RANDOM.map(messages.sequence), _run_messages),
-    Target("parameters", 20_000, inputs.parameters, _run_parameters),
+    Target("messages", 10_000, messages.sequences, _run_messages),
+    Target("parameters", 20_000, lambda: inputs.parameters().map(inputs.as_yaml), _run_parameters),
     Target("parameter file", 5_000, lambda: inputs.parameter_files(_parameter_files()), _run_parameter_file),
     Target("bags", 5_000, bags.bags, bags.read),
 )
