@@ -18,7 +18,7 @@ from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
 from benchmarks.document import machine, markdown_table, print_report, report_parser
-from benchmarks.robots import Floats
+from benchmarks.robots import Floats, shipped
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
@@ -52,11 +52,6 @@ sys.exit(code)
 """
 
 
-def model() -> RobotModel:
-    """Return the shipped Panda with Coulomb friction."""
-    return RobotModel.from_urdf_file(URDF, dynamics=DYNAMICS)
-
-
 def settings() -> ControllerSettings:
     """Return the node's default settings: computed_torque, one cycle for each message."""
     return read_settings(read_parameter_file(None, "/computed_torque_node", controller.ALL))
@@ -64,7 +59,7 @@ def settings() -> ControllerSettings:
 
 def record(bag: Path, count: int, altered: int = -1) -> Path:
     """Record joint states of a swinging Panda at 500 Hz (position, velocity, effort); one sample may be altered."""
-    robot = model()
+    robot = shipped("panda", "panda_coulomb")
     writer = JointStateWriter(robot.joint_names)
     phases = np.arange(robot.n)
     begin = 1_790_000_000_000_000_000
@@ -100,7 +95,7 @@ def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
 
 def run(folder: Path) -> dict[str, Floats]:
     """Check the results, then time all operations in turn on one core; return seconds for all messages (rounds,)."""
-    robot = model()
+    robot = shipped("panda", "panda_coulomb")
     bag, other = record(folder / "bag", STATES), record(folder / "other", STATES, altered=STATES // 3)
     if run_replay(bag, folder, robot) != run_replay(bag, folder, robot):
         raise SystemExit("Two replays differ; nothing is timed. Cure: find the cause")

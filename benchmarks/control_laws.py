@@ -7,19 +7,16 @@ and controller run in one process in lockstep, so that a machine always gives th
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import yaml
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report, report_parser
+from benchmarks.robots import Floats, shipped, shipped_parameters
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
@@ -28,8 +25,6 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.layout import FIRST_MOMENT, INERTIA, MASS, ROTOR_INERTIA
 from robot_dynamics_ros.dynamics.model.model_data import views
 from robot_dynamics_ros.simulation import Plant
-
-Floats = NDArray[np.float64]
 
 COMMAND = "python -m benchmarks.control_laws"
 PART = "make laws"
@@ -70,13 +65,7 @@ class Arm(NamedTuple):
 def load(title: str, duration: float = DURATION) -> Arm:
     """Return one of ROBOTS, with the initial position, gains and trajectory of its file in config/."""
     robot, dynamics = ROBOTS[title]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about inertias are irrelevant here
-        model = RobotModel.from_urdf_file(
-            find_resource("urdf", f"{robot}.urdf"), dynamics=find_resource("config", f"{dynamics}.dynamics.yaml")
-        )
-    file = find_resource("config", f"{robot}.yaml")
-    given: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+    model, given = shipped(robot, dynamics), shipped_parameters(robot)
     start = given["initial_positions"]
     points = quintic_then_sine(
         model.joint_names, start, **given["trajectory"], move_time=MOVE_TIME, total_time=duration, rate=100.0

@@ -26,15 +26,14 @@ from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.document import machine, print_report, report_parser
+from benchmarks.robots import shipped, swing
 from benchmarks.ros_plant import PlantEcho
 from benchmarks.ros_processes import MeasuredProcess, busy_seconds
 from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, missed
 from benchmarks.timing import available_cores
-from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
@@ -60,13 +59,8 @@ class Swing:
         """Begin at ``start`` (ns); the motion lasts at least ``seconds`` (s) and ends at rest."""
         self._start = start
         self._ready = np.array(READY)
-        w = 2.0 * math.pi / SWING
         times = np.linspace(0.0, periods := SWING * math.ceil(seconds / SWING), round(2 * periods) + 1)
-        velocity = AMPLITUDE * w * np.sin(w * times)
-        velocity[-1] = 0.0  # exactly, without rounding errors
-        columns = AMPLITUDE * (1.0 - np.cos(w * times)), velocity, AMPLITUDE * w**2 * np.cos(w * times)
-        q, qd, qdd = (np.tile(column[:, None], len(names)) for column in columns)
-        self.message = trajectory_message(TrajectoryPoints(names, times, self._ready + q, qd, qdd))
+        self.message = trajectory_message(swing(names, self._ready, AMPLITUDE, SWING, times))
         self.message.header.stamp = stamp(start)
 
     def position(self, at: int) -> Array:
@@ -80,10 +74,9 @@ class Loop:
 
     def __init__(self, node: Node, group: ProcessGroup, folder: Path) -> None:
         """Start the nodes; their parameters and logs are written to ``folder``."""
-        urdf = robot_urdf("panda")
-        model = RobotModel.from_urdf_file(urdf)
+        model = shipped("panda", "none")
         controller: Mapping[str, object] = {
-            "robot_description": urdf.read_text(encoding="utf-8"),
+            "robot_description": robot_urdf("panda").read_text(encoding="utf-8"),
             "law": "computed_torque",
             "update_rate": 0.0,
             "state_timeout": 1.0,  # between its turns it receives ten states per second

@@ -69,14 +69,8 @@ def loop_table(runs: Runs) -> str:
         microseconds = 1e6 * trips(turns)
         shares = (float(np.mean([getattr(one, side) for one in turns])) for side in ("node_share", "plant_share"))
         numbers = [*np.percentile(microseconds, [50, 99]), microseconds.max()]
-        rows.append(
-            [
-                TITLES[kind],
-                *(f"{number:.0f}" for number in numbers),
-                f"{unanswered(turns):.2%}",
-                *(f"{share:.0%}" for share in shares),
-            ]
-        )
+        cells = [*(f"{number:.0f}" for number in numbers), f"{unanswered(turns):.2%}"]
+        rows.append([TITLES[kind], *cells, *(f"{share:.0%}" for share in shares)])
     for echo in (ECHO, LEAN):
         each = [
             np.median(controller.turn.trips) / np.median(other.turn.trips)
@@ -84,16 +78,7 @@ def loop_table(runs: Runs) -> str:
         ]
         low, high = np.percentile(each, [25, 75])
         median, p99 = (ratio(runs, CONTROLLER, echo, percentile) for percentile in (50, 99))
-        rows.append(
-            [
-                f"controller to {TITLES[echo]}",
-                f"**{median:.2f}** ({low:.2f} to {high:.2f})",
-                f"**{p99:.2f}**",
-                "",
-                "",
-                "",
-                "",
-            ]
-        )
+        cells = [f"**{median:.2f}** ({low:.2f} to {high:.2f})", f"**{p99:.2f}**"]
+        rows.append([f"controller to {TITLES[echo]}", *cells, "", "", "", ""])
     rows.append(["required, goal", f"{MEDIAN:g}, {MEDIAN_AIM:g}", f"{P99:g}", "", f"{UNANSWERED:.1%}", "", ""])
     return markdown_table(rows)

@@ -15,36 +15,29 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from benchmarks.document import machine, print_report, report_parser
+from benchmarks.monte_carlo import PLANTS, Many, mujoco_many, our_many, spread
+from benchmarks.peers import THREADS
 from benchmarks.robots import Floats
-
-try:
-    from benchmarks.monte_carlo import PLANTS, Many, mujoco_many, our_many, spread
-    from benchmarks.peers import THREADS
-    from benchmarks.simulation_checks import CREEP, LOAD_SHARE, MANY_DURATION, check_many, find_facts, simulators
-    from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
-    from benchmarks.simulation_tables import (
-        MANY_TARGETS,
-        MUJOCO,
-        MUJOCO_DEFAULT,
-        MUJOCO_FAST,
-        OUR_MANY,
-        OURS,
-        RATIO_TARGETS,
-        SPEED_TARGETS,
-        TARGET_ROBOT,
-        Facts,
-        Speeds,
-        facts_table,
-        missed,
-        ratios,
-        table,
-    )
-    from benchmarks.timing import Timed, available_cores, bound_to, interleaved
-except ModuleNotFoundError as missing:
-    raise SystemExit(
-        f"The benchmark needs a library that is not installed: {missing.name}. "
-        "Cure: pip install mujoco pin example-robot-data, or run it with `make bench-sim`"
-    ) from None
+from benchmarks.simulation_checks import CREEP, LOAD_SHARE, MANY_DURATION, check_many, find_facts, simulators
+from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
+from benchmarks.simulation_tables import (
+    MANY_TARGETS,
+    MUJOCO,
+    MUJOCO_DEFAULT,
+    MUJOCO_FAST,
+    OUR_MANY,
+    OURS,
+    RATIO_TARGETS,
+    SPEED_TARGETS,
+    TARGET_ROBOT,
+    Facts,
+    Speeds,
+    facts_table,
+    missed,
+    ratios,
+    table,
+)
+from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 
 COMMAND = "python -m benchmarks.simulation"
 PART = "simulation"

@@ -10,18 +10,15 @@ import sys
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report, report_parser
+from benchmarks.robots import Floats, shipped
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import find_resource, robot_urdf
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.poses import TaskMotion
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.simulation import Plant
-
-Floats = NDArray[np.float64]
 
 COMMAND = "python -m benchmarks.task_space"
 END_EFFECTOR = "panda_link8"
@@ -92,7 +89,7 @@ def _send(controller: Controller, desired: TaskMotion, stamp: int, t: float, sen
 
 def report() -> str:
     """Return the table as Markdown."""
-    model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=find_resource("config", "panda.dynamics.yaml"))
+    model = shipped("panda")
     robots = {True: model, False: model.scaled(friction=0.0)}
     rows = [["sent", *(case.title for case in CASES)]]
     with tqdm(total=len(SENT) * len(CASES), desc="circle", file=sys.stderr) as bar:

@@ -7,7 +7,6 @@ Before the timing, the serialized messages must be equal to those of rclpy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.document import machine, markdown_table, print_report, report_parser
-from benchmarks.robots import Floats
+from benchmarks.robots import Floats, shipped
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.trajectory.files import trajectory_effort
@@ -29,7 +28,6 @@ from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
 
 COMMAND = "python -m benchmarks.trajectories"
 PART = "make bench-trajectories"
-ROOT = Path(__file__).resolve().parents[1]
 
 POINTS = (1, 50, 200, 1000, 2000)
 GIVEN = ("positions", "velocities", "accelerations")
@@ -74,9 +72,7 @@ class Controller(NamedTuple):
 
 def load() -> Controller:
     """Return the shipped Panda with Coulomb friction; compiles kernels that are not cached."""
-    model = RobotModel.from_urdf_file(
-        ROOT / "urdf" / "panda.urdf", dynamics=ROOT / "config" / "panda_coulomb.dynamics.yaml"
-    )
+    model = shipped("panda", "panda_coulomb")
     return Controller(model, 0.5 * (model.position_lower + model.position_upper))
 
 
