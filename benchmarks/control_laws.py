@@ -39,7 +39,12 @@ DRAWS = 5  # number of inexact models
 PART_OFF = 0.1
 SHARE = 0.9  # effort limit of the most loaded joint relative to the torque of the motion, for the saturating case
 # No faults: each run continues to its end, whatever the error.
-UNCHECKED = SafetySettings(position_limit_margin=(np.inf,), velocity_limit_margin=(np.inf,), saturation_timeout=np.inf)
+UNCHECKED = SafetySettings(
+    position_limit_margin=(np.inf,),
+    velocity_limit_margin=(np.inf,),
+    position_step_limit=(np.inf,),
+    saturation_timeout=np.inf,
+)
 
 
 class Result(NamedTuple):
