@@ -23,7 +23,7 @@ from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.settings import ControllerSettings, read_settings
+from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.comparison import compare_bags
 from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
@@ -50,11 +50,6 @@ code = main(sys.argv[1:])
 print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 sys.exit(code)
 """
-
-
-def settings() -> ControllerSettings:
-    """Return the node's default settings: computed_torque, one cycle for each message."""
-    return read_settings(read_parameter_file(None, "/computed_torque_node", controller.ALL))
 
 
 def record(bag: Path, count: int, altered: int = -1) -> Path:
@@ -88,7 +83,8 @@ def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
     """Replay once and return the bytes of the written bag."""
     kept = folder / "replay"
     shutil.rmtree(kept, ignore_errors=True)
-    done = replay(bag, kept, robot, settings(), activation_check=False)
+    settings = read_settings(read_parameter_file(None, "/computed_torque_node", controller.ALL))  # of the node
+    done = replay(bag, kept, robot, settings, activation_check=False)
     assert done.commands == STATES
     return (kept / "bag.mcap").read_bytes()
 

@@ -6,9 +6,9 @@ and controller run in one process in lockstep, so that a machine always gives th
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -150,20 +150,10 @@ def result(arm: Arm, law: str, column: str) -> Result:
 
 def compare(arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = COMPARED) -> dict[str, dict[str, Result]]:
     """Return the results of one arm by law and column; shows a progress bar."""
-    with tqdm(total=len(laws) * len(columns), desc=arm.model.name, file=sys.stderr) as bar:
-        found: dict[str, dict[str, Result]] = {law: {} for law in laws}
-        for law in laws:
-            for column in columns:
-                found[law][column] = result(arm, law, column)
-                bar.update()
+    found: dict[str, dict[str, Result]] = {law: {} for law in laws}
+    for law, column in tqdm([*product(laws, columns)], desc=arm.model.name):
+        found[law][column] = result(arm, law, column)
     return found
-
-
-def table(title: str, results: Mapping[str, Mapping[str, Result]]) -> str:
-    """Return the results of one robot as a Markdown table with a row for each law."""
-    rows = [[title, *next(iter(results.values()))]]
-    rows += [[f"`{law}`", *map(str, by_column.values())] for law, by_column in results.items()]
-    return markdown_table(rows)
 
 
 def report() -> str:
@@ -173,7 +163,8 @@ def report() -> str:
         arm = load(title)
         loads = load_of(arm)
         most = int(np.argmax(loads))
-        parts.append(table(title, compare(arm)))
+        rows = [[f"`{law}`", *map(str, by_column.values())] for law, by_column in compare(arm).items()]
+        parts.append(markdown_table([[title, *COLUMNS], *rows]))
         parts.append(
             f"Torque saturating: `effort_limit_scale` {SHARE * loads[most]:.3f}. The motion needs {loads[most]:.1%} of "
             f"the limit of `{arm.model.joint_names[most]}`; {SHARE:.0%} of that is available."

@@ -111,7 +111,7 @@ class Loop:
         self._wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to subscribe")
         self._swing = Swing(self._names, time.time_ns(), seconds)
         self._trajectories.publish(self._swing.message)
-        self._wait(self._follows, "the controller to follow its trajectory")
+        self._wait(lambda: self._follows(2.0 * FOLLOWS), "the controller to follow its trajectory")
 
     def _wait(self, true: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + START_UP
@@ -121,11 +121,11 @@ class Loop:
             if time.monotonic() > deadline:
                 raise RobotDynamicsError(f"waited {START_UP:g} s for {what}. {self._logs()}")
 
-    def _follows(self) -> bool:
-        """Return True if the controller's desired position is that of the trajectory, away from the ready pose."""
+    def _follows(self, least: float = 0.0) -> bool:
+        """Return True if the desired position is that of the trajectory, ``least`` (rad) or more from READY."""
         command = self._plant.commands[CONTROLLER]
         required = self._swing.position(nanoseconds(command.header.stamp))
-        moved = np.abs(required - READY).max() > 2.0 * FOLLOWS
+        moved = np.abs(required - READY).max() >= least
         return bool(moved and np.abs(required - command.position).max() < FOLLOWS)
 
     def turn(self, kind: str) -> Measured:
@@ -145,9 +145,7 @@ class Loop:
 
     def check(self) -> None:
         """Raise RobotDynamicsError if a command was not computed by the law for the trajectory."""
-        command = self._plant.commands[CONTROLLER]
-        required = self._swing.position(nanoseconds(command.header.stamp))
-        if not np.abs(required - command.position).max() < FOLLOWS:
+        if not self._follows():
             raise RobotDynamicsError(f"the controller left its trajectory. {self._logs()}")
 
     def busy_seconds(self) -> float:

@@ -6,7 +6,6 @@ and controller run in one process in lockstep, so that a machine always gives th
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -92,12 +91,8 @@ def report() -> str:
     model = shipped("panda")
     robots = {True: model, False: model.scaled(friction=0.0)}
     rows = [["sent", *(case.title for case in CASES)]]
-    with tqdm(total=len(SENT) * len(CASES), desc="circle", file=sys.stderr) as bar:
-        for sent in SENT:
-            rows.append([sent])
-            for case in CASES:
-                rows[-1].append(f"{track(robots[case.friction], sent, case):.3g}")
-                bar.update()
+    for sent in tqdm(SENT, desc="circle"):
+        rows.append([sent, *(f"{track(robots[case.friction], sent, case):.3g}" for case in CASES)])
     speed = 2.0 * np.pi * RADIUS / TURN
     return (
         f"Command: `{COMMAND}`. RMS distance in mm on a circle of {1e3 * RADIUS:g} mm at {speed:.2f} m/s, "
