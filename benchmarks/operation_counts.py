@@ -100,7 +100,7 @@ def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
     """Return the count of a kernel in which masses and inertias are constants, too, for a fixed payload."""
     trace = Trace()
     robot = views(model.kernels.topology, model.kernels.parameters)
-    known = robot._replace(**{name: _as_objects(getattr(robot, name)) for name in _NUMBERS})
+    known = robot._replace(**{name: np.frompyfunc(float, 1, 1)(getattr(robot, name)) for name in _NUMBERS})
     return _count(trace.count_operations(_run(algorithm, known, model.n, trace.input).ravel().tolist()))
 
 
@@ -117,13 +117,6 @@ def _run(algorithm: Algorithm, robot: ModelArrays, n: int, number: Callable[[str
     return results
 
 
-def _as_objects(numbers: Any, make: Callable[[float], Any] = float) -> Any:
-    out = np.empty(numbers.shape, dtype=object)
-    for place, number in np.ndenumerate(numbers):
-        out[place] = make(float(number))
-    return out
-
-
 def _random_arm(n: int, tally: Counter[str]) -> ModelArrays:
     chain = random_chain(n)
     bodies = np.empty((n, BODY_SIZE))
@@ -133,8 +126,9 @@ def _random_arm(n: int, tally: Counter[str]) -> ModelArrays:
         body[:] = (*link.rotation.flat, *link.position, mass, *(mass * com), *inertia[np.triu_indices(3)])
     tree = np.array([[i - 1, REVOLUTE, i, i + 1] for i in range(n)])
     numbers = {"factors": np.ones(n), "bodies": bodies, "rotors": np.empty((0, ROTOR_SIZE)), "gravity": chain.gravity}
-    counted = {name: _as_objects(values, lambda number: Counted(number, tally)) for name, values in numbers.items()}
-    return ModelArrays(tree=tree, coordinates=np.arange(n), **counted)
+    counted = np.frompyfunc(lambda number: Counted(number, tally), 1, 1)
+    objects = {name: counted(values) for name, values in numbers.items()}
+    return ModelArrays(tree=tree, coordinates=np.arange(n), **objects)
 
 
 def _count(tally: Mapping[str, int]) -> Count:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +18,6 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
 
 Floats = NDArray[np.float64]
-
-CURE = "Cure: pip install example-robot-data, or run it with `make bench`"
 
 
 class Robot(NamedTuple):
@@ -40,15 +38,9 @@ ROBOTS = {
 
 
 def urdf_file(robot: Robot) -> Path:
-    """Return the path of the robot's URDF; SystemExit with the cure if the wheel is not installed."""
-    try:
-        wheel = distribution("example-robot-data")
-    except PackageNotFoundError:
-        raise SystemExit(f"The package of the benchmark's robots is not installed. {CURE}") from None
-    path = Path(str(wheel.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / robot.file
-    if not path.is_file():
-        raise SystemExit(f"{path}: does not exist, although example-robot-data {wheel.version} is installed. {CURE}")
-    return path
+    """Return the path of the robot's URDF in the wheel, which `make bench` installs."""
+    folder = distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")
+    return Path(str(folder)) / robot.file
 
 
 class States(NamedTuple):
@@ -77,9 +69,8 @@ def shipped(robot: str, dynamics: str = "") -> RobotModel:
 
 def shipped_parameters(robot: str) -> dict[str, Any]:
     """Return the ROS parameters of the shipped file config/<robot>.yaml."""
-    text = find_resource("config", f"{robot}.yaml").read_text(encoding="utf-8")
-    parameters: dict[str, Any] = yaml.safe_load(text)["/**"]["ros__parameters"]
-    return parameters
+    file = yaml.safe_load(find_resource("config", f"{robot}.yaml").read_text(encoding="utf-8"))
+    return dict(file["/**"]["ros__parameters"])
 
 
 def random_chain(n: int) -> LinkTree:

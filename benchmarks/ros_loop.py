@@ -26,7 +26,7 @@ from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.document import machine, print_report, report_parser
-from benchmarks.robots import shipped, swing
+from benchmarks.robots import shipped, shipped_parameters, swing
 from benchmarks.ros_plant import PlantEcho
 from benchmarks.ros_processes import MeasuredProcess, busy_seconds
 from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, missed
@@ -47,7 +47,7 @@ QUIET = 0.5  # load average before the run
 QUIET_CORES = 0.3  # cores busy with other programs during the run
 NOT_QUIET = ": these affect the 99th percentiles and the unanswered cycles. Cure: run it again"
 
-READY = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)  # config/panda.yaml
+READY = np.array(shipped_parameters("panda")["initial_positions"])
 AMPLITUDE, SWING = 0.05, 10.0  # rad, s
 FOLLOWS = 1e-3  # rad
 
@@ -58,15 +58,14 @@ class Swing:
     def __init__(self, names: tuple[str, ...], start: int, seconds: float) -> None:
         """Begin at ``start`` (ns); the motion lasts at least ``seconds`` (s) and ends at rest."""
         self._start = start
-        self._ready = np.array(READY)
         times = np.linspace(0.0, periods := SWING * math.ceil(seconds / SWING), round(2 * periods) + 1)
-        self.message = trajectory_message(swing(names, self._ready, AMPLITUDE, SWING, times))
+        self.message = trajectory_message(swing(names, READY, AMPLITUDE, SWING, times))
         self.message.header.stamp = stamp(start)
 
     def position(self, at: int) -> Array:
         """Return the desired position (n,), rad, at a time (ns)."""
         seconds = 1e-9 * max(0, at - self._start)
-        return self._ready + AMPLITUDE * (1.0 - math.cos(2.0 * math.pi / SWING * seconds))
+        return READY + AMPLITUDE * (1.0 - math.cos(2.0 * math.pi / SWING * seconds))
 
 
 class Loop:
@@ -100,8 +99,8 @@ class Loop:
         executor.add_node(node)
         self._names = model.joint_names
         # Gravity torque, because the controller compares the measured effort with its model.
-        effort = model.gravity_torque(np.array(READY))
-        self._plant = PlantEcho(node, executor, self.kinds, model.joint_names, np.array(READY), effort)
+        effort = model.gravity_torque(READY)
+        self._plant = PlantEcho(node, executor, self.kinds, model.joint_names, READY, effort)
         topic = f"/{CONTROLLER}/joint_trajectory"
         self._trajectories = node.create_publisher(JointTrajectory, topic, QoSProfile(depth=1))
 
