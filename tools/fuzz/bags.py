@@ -8,6 +8,7 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import hypothesis.strategies as st
@@ -111,10 +112,10 @@ def _yaml(data: bytes) -> object:
         return {}
 
 
-def _number(draw: DrawFn, size: int, length: int, order: str = "little") -> bytes:
+def _number(draw: DrawFn, size: int, length: int, order: Literal["little", "big"] = "little") -> bytes:
     top = 1 << 8 * size
     value = draw(st.sampled_from((0, 1, 8, length, length + 1, top // 2 - 1, top - 1)) | st.integers(0, length))
-    return (value % top).to_bytes(size, "little" if order == "little" else "big")
+    return (value % top).to_bytes(size, order)
 
 
 def _records(data: bytes) -> list[tuple[int, bytes]]:
