@@ -34,8 +34,7 @@ COMMAND = "python -m benchmarks.bags"
 PART = "make bench-bags"
 ROBOT, DYNAMICS = "panda", "panda_coulomb"
 
-STATES, MANY = 100_000, 1_000_000
-ROUNDS = 5
+STATES, MANY, ROUNDS = 100_000, 1_000_000, 5
 TOPIC = "/joint_states"
 READY = np.array(shipped_parameters(ROBOT)["initial_positions"])
 PERIOD = 2_000_000  # ns
