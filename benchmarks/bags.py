@@ -18,12 +18,12 @@ from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
 from benchmarks.document import machine, markdown_table, print_report, report_parser
-from benchmarks.robots import Floats
+from benchmarks.robots import Floats, shipped, shipped_parameters
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.settings import ControllerSettings, read_settings
+from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.comparison import compare_bags
 from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
@@ -32,13 +32,11 @@ from robot_dynamics_ros.runs.replay import replay
 
 COMMAND = "python -m benchmarks.bags"
 PART = "make bench-bags"
-ROOT = Path(__file__).resolve().parents[1]
-URDF, DYNAMICS = ROOT / "urdf" / "panda.urdf", ROOT / "config" / "panda_coulomb.dynamics.yaml"
+ROBOT, DYNAMICS = "panda", "panda_coulomb"
 
-STATES, MANY = 100_000, 1_000_000
-ROUNDS = 5
+STATES, MANY, ROUNDS = 100_000, 1_000_000, 5
 TOPIC = "/joint_states"
-READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+READY = np.array(shipped_parameters(ROBOT)["initial_positions"])
 PERIOD = 2_000_000  # ns
 ALONE, REPLAY, COMPARE = "rosbags reads and writes", "replay, computed_torque", "compare"
 
@@ -52,19 +50,9 @@ sys.exit(code)
 """
 
 
-def model() -> RobotModel:
-    """Return the shipped Panda with Coulomb friction."""
-    return RobotModel.from_urdf_file(URDF, dynamics=DYNAMICS)
-
-
-def settings() -> ControllerSettings:
-    """Return the node's default settings: computed_torque, one cycle for each message."""
-    return read_settings(read_parameter_file(None, "/computed_torque_node", controller.ALL))
-
-
 def record(bag: Path, count: int, altered: int = -1) -> Path:
     """Record joint states of a swinging Panda at 500 Hz (position, velocity, effort); one sample may be altered."""
-    robot = model()
+    robot = shipped(ROBOT, DYNAMICS)
     writer = JointStateWriter(robot.joint_names)
     phases = np.arange(robot.n)
     begin = 1_790_000_000_000_000_000
@@ -93,14 +81,15 @@ def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
     """Replay once and return the bytes of the written bag."""
     kept = folder / "replay"
     shutil.rmtree(kept, ignore_errors=True)
-    done = replay(bag, kept, robot, settings(), activation_check=False)
+    settings = read_settings(read_parameter_file(None, "/computed_torque_node", controller.ALL))  # of the node
+    done = replay(bag, kept, robot, settings, activation_check=False)
     assert done.commands == STATES
     return (kept / "bag.mcap").read_bytes()
 
 
 def run(folder: Path) -> dict[str, Floats]:
     """Check the results, then time all operations in turn on one core; return seconds for all messages (rounds,)."""
-    robot = model()
+    robot = shipped(ROBOT, DYNAMICS)
     bag, other = record(folder / "bag", STATES), record(folder / "other", STATES, altered=STATES // 3)
     if run_replay(bag, folder, robot) != run_replay(bag, folder, robot):
         raise SystemExit("Two replays differ; nothing is timed. Cure: find the cause")
@@ -119,7 +108,7 @@ def run(folder: Path) -> dict[str, Floats]:
 def memory(folder: Path) -> dict[str, float]:
     """Return the peak memory (MB) of each command on a bag of a million messages, including the interpreter."""
     bag = record(folder / "million", MANY)
-    robot = ["--robot", str(URDF), "--dynamics", str(DYNAMICS)]
+    robot = ["--robot", ROBOT, "--dynamics", DYNAMICS]
     commands = {
         "replay": ["replay", str(bag), *robot, "-o", str(folder / "million_replay")],
         "compare": ["compare", str(bag), str(bag)],
@@ -136,8 +125,10 @@ def memory(folder: Path) -> dict[str, float]:
     return peaks
 
 
-def report(times: dict[str, Floats], peaks: dict[str, float]) -> str:
+def report() -> str:
     """Return the results as Markdown."""
+    with tempfile.TemporaryDirectory() as folder:
+        times, peaks = run(Path(folder)), memory(Path(folder))
     floor = float(np.median(times[ALONE]))
     rows = [["", "messages a second", "time for 100,000", f"ratio to {ALONE}"]]
     for name, seconds in times.items():
@@ -158,10 +149,5 @@ A bag of a million joint states ({MANY * PERIOD * 1e-9 / 60:.0f} minutes at 500 
 """
 
 
-def _measured() -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        return report(run(Path(folder)), memory(Path(folder)))
-
-
 if __name__ == "__main__":
-    print_report(report_parser(COMMAND, __doc__).parse_args(), _measured, PART)
+    print_report(report_parser(COMMAND, __doc__).parse_args(), report, PART)

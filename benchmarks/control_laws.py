@@ -6,20 +6,17 @@ and controller run in one process in lockstep, so that a machine always gives th
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
-import yaml
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report, report_parser
+from benchmarks.robots import Floats, shipped, shipped_parameters
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
@@ -28,8 +25,6 @@ from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.layout import FIRST_MOMENT, INERTIA, MASS, ROTOR_INERTIA
 from robot_dynamics_ros.dynamics.model.model_data import views
 from robot_dynamics_ros.simulation import Plant
-
-Floats = NDArray[np.float64]
 
 COMMAND = "python -m benchmarks.control_laws"
 PART = "make laws"
@@ -44,7 +39,12 @@ DRAWS = 5  # number of inexact models
 PART_OFF = 0.1
 SHARE = 0.9  # effort limit of the most loaded joint relative to the torque of the motion, for the saturating case
 # No faults: each run continues to its end, whatever the error.
-UNCHECKED = SafetySettings(position_limit_margin=(np.inf,), velocity_limit_margin=(np.inf,), saturation_timeout=np.inf)
+UNCHECKED = SafetySettings(
+    position_limit_margin=(np.inf,),
+    velocity_limit_margin=(np.inf,),
+    position_step_limit=(np.inf,),
+    saturation_timeout=np.inf,
+)
 
 
 class Result(NamedTuple):
@@ -70,13 +70,7 @@ class Arm(NamedTuple):
 def load(title: str, duration: float = DURATION) -> Arm:
     """Return one of ROBOTS, with the initial position, gains and trajectory of its file in config/."""
     robot, dynamics = ROBOTS[title]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about inertias are irrelevant here
-        model = RobotModel.from_urdf_file(
-            find_resource("urdf", f"{robot}.urdf"), dynamics=find_resource("config", f"{dynamics}.dynamics.yaml")
-        )
-    file = find_resource("config", f"{robot}.yaml")
-    given: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+    model, given = shipped(robot, dynamics), shipped_parameters(robot)
     start = given["initial_positions"]
     points = quintic_then_sine(
         model.joint_names, start, **given["trajectory"], move_time=MOVE_TIME, total_time=duration, rate=100.0
@@ -156,20 +150,10 @@ def result(arm: Arm, law: str, column: str) -> Result:
 
 def compare(arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = COMPARED) -> dict[str, dict[str, Result]]:
     """Return the results of one arm by law and column; shows a progress bar."""
-    with tqdm(total=len(laws) * len(columns), desc=arm.model.name, file=sys.stderr) as bar:
-        found: dict[str, dict[str, Result]] = {law: {} for law in laws}
-        for law in laws:
-            for column in columns:
-                found[law][column] = result(arm, law, column)
-                bar.update()
+    found: dict[str, dict[str, Result]] = {law: {} for law in laws}
+    for law, column in tqdm([*product(laws, columns)], desc=arm.model.name):
+        found[law][column] = result(arm, law, column)
     return found
-
-
-def table(title: str, results: Mapping[str, Mapping[str, Result]]) -> str:
-    """Return the results of one robot as a Markdown table with a row for each law."""
-    rows = [[title, *next(iter(results.values()))]]
-    rows += [[f"`{law}`", *map(str, by_column.values())] for law, by_column in results.items()]
-    return markdown_table(rows)
 
 
 def report() -> str:
@@ -179,7 +163,8 @@ def report() -> str:
         arm = load(title)
         loads = load_of(arm)
         most = int(np.argmax(loads))
-        parts.append(table(title, compare(arm)))
+        rows = [[f"`{law}`", *map(str, by_column.values())] for law, by_column in compare(arm).items()]
+        parts.append(markdown_table([[title, *COLUMNS], *rows]))
         parts.append(
             f"Torque saturating: `effort_limit_scale` {SHARE * loads[most]:.3f}. The motion needs {loads[most]:.1%} of "
             f"the limit of `{arm.model.joint_names[most]}`; {SHARE:.0%} of that is available."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 from tqdm import tqdm
@@ -89,33 +90,27 @@ def measure(libraries: Mapping[str, Calls], algorithm: str, states: States, core
 
 
 def run(names: list[str]) -> tuple[Times, float]:
-    """Compare the libraries on these robots, then time them; shows a progress bar.
+    """Compare the libraries on these robots, then time them; shows progress bars.
 
     Return the times, and the smallest number of cores that a batch kept busy, which is near THREADS on an idle machine.
     """
     cores = available_cores(THREADS)
     robots: dict[str, dict[str, Calls]] = {}
     states: dict[str, tuple[States, States]] = {}
-    times: dict[str, dict[str, dict[str, Floats]]] = {}
+    times: dict[str, dict[str, dict[str, Floats]]] = {name: {} for name in names}
     busy = float(THREADS)
-    with bound_to(cores), tqdm(total=len(names) * (1 + len(ALGORITHMS)), leave=False) as bar:
-        for name in names:
-            bar.set_description(f"{name}: compiling what is not cached")
+    with bound_to(cores):
+        for name in tqdm(names, desc="compiling what is not cached, comparing", leave=False):
             n, robots[name] = load(ROBOTS[name])
             states[name] = random_states(n, SINGLE_STATES, seed=n), random_states(n, STATES, seed=n + 1)
             for algorithm in ALGORITHMS:
                 check_agreement(name, robots[name], algorithm, states[name][algorithm in BATCHED])
-            bar.update()
-        for name, libraries in robots.items():
-            times[name] = {}
-            for algorithm in ALGORITHMS:
-                bar.set_description(f"{name}: {algorithm}")
-                wall, processors = time.perf_counter(), time.process_time()
-                measured = measure(libraries, algorithm, states[name][algorithm in BATCHED], cores[-1:])
-                if algorithm in BATCHED:
-                    busy = min(busy, (time.process_time() - processors) / (time.perf_counter() - wall))
-                times[name][algorithm] = measured
-                bar.update()
+        for name, algorithm in tqdm([*product(names, ALGORITHMS)], desc="timing", leave=False):
+            batched = algorithm in BATCHED
+            wall, processors = time.perf_counter(), time.process_time()
+            times[name][algorithm] = measure(robots[name], algorithm, states[name][batched], cores[-1:])
+            if batched:
+                busy = min(busy, (time.process_time() - processors) / (time.perf_counter() - wall))
     return times, busy
 
 

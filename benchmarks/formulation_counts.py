@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy
 
 from benchmarks.counting import Counted
 from benchmarks.operation_counts import Count, Polynomial
+from benchmarks.robots import random_chain
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
 from robot_dynamics_ros.textbooks.generalized_dalembert import joint_terms
@@ -91,20 +93,6 @@ class CountedTree(LinkTree):
         return np.array(rotations), np.array(origins)
 
 
-def chain(n: int) -> LinkTree:
-    """Return a serial chain of ``n`` revolute joints with arbitrary placements and inertias."""
-    generator = np.random.default_rng(560)
-    links = []
-    for i in range(n):
-        rotation, _ = np.linalg.qr(generator.normal(size=(3, 3)))
-        axes, _ = np.linalg.qr(generator.normal(size=(3, 3)))
-        inertia = axes @ np.diag(generator.uniform(0.02, 0.03, 3)) @ axes.T
-        position, com = generator.normal(0.0, 0.5, 3), generator.normal(0.0, 0.1, 3)
-        rotation *= np.sign(np.linalg.det(rotation))
-        links.append(Link(f"joint{i}", i - 1, False, rotation, position, generator.uniform(1.0, 5.0), com, inertia))
-    return LinkTree(tuple(links), (), np.eye(n), np.empty((0, n)), generator.normal(size=3))
-
-
 def state(n: int) -> tuple[Array, Array, Array]:
     """Return positions, velocities and accelerations, each (n,)."""
     q, qd, qdd = np.random.default_rng(n).normal(size=(3, n))
@@ -119,9 +107,9 @@ def count(form: Form, n: int) -> Count:
 
 
 def run_counted(form: Form, n: int, tally: Counter[str]) -> Any:
-    """Return the torque (n,) of a form for ``chain(n)`` in ``state(n)``; operations are counted in ``tally``."""
+    """Return the torque (n,) of a form for ``random_chain(n)`` in ``state(n)``; operations are counted in ``tally``."""
     counted = np.frompyfunc(lambda number: _Number(number, tally), 1, 1)
-    tree = chain(n)
+    tree = random_chain(n)
     links = []
     for link in tree.links:
         numbers = (counted(x) for x in (link.rotation, link.position, link.mass, link.com, link.inertia))
@@ -136,20 +124,9 @@ def polynomial(values: list[int]) -> tuple[Fraction, ...]:
 
     The count of one joint deviates from some polynomials, because products of two constants are not counted.
     """
-    coefficients, basis = [Fraction(0)], [Fraction(1)]  # the lowest power first
-    differences = [Fraction(value) for value in values[1:]]
-    for degree, n in enumerate(SIZES[1:]):  # Newton's form: the differences at the first n
-        coefficients += [Fraction(0)] * (len(basis) - len(coefficients))
-        for power, factor in enumerate(basis):
-            coefficients[power] += differences[0] * factor
-        basis = [
-            (low - n * high) / (degree + 1)
-            for low, high in zip([Fraction(0), *basis], [*basis, Fraction(0)], strict=True)
-        ]
-        differences = [after - before for before, after in zip(differences, differences[1:], strict=False)]
-    while len(coefficients) > 1 and coefficients[-1] == 0:
-        coefficients.pop()
-    return tuple(reversed(coefficients))
+    n = sympy.Symbol("n")
+    found = sympy.Poly(sympy.interpolate(list(zip(SIZES[1:], values[1:], strict=True)), n), n)
+    return tuple(Fraction(c.p, c.q) for c in found.all_coeffs())
 
 
 def formula(coefficients: Polynomial) -> str:

@@ -18,7 +18,6 @@ from benchmarks.formulation_counts import (
     SIZES,
     TIMED,
     Form,
-    chain,
     count,
     exponent,
     formula,
@@ -26,6 +25,7 @@ from benchmarks.formulation_counts import (
     state,
 )
 from benchmarks.operation_counts import PRINTED, Count, printed
+from benchmarks.robots import random_chain
 
 COMMAND = "python -m benchmarks.formulations"
 IMAGE = Path("images") / "formulations.png"
@@ -47,7 +47,7 @@ def all_times(passes: int = 12) -> dict[str, list[float]]:
 
 def seconds(form: Form, n: int) -> float:
     """Return the mean time (s) of one call, measured for 10 ms."""
-    tree, motion = chain(n), state(n)
+    tree, motion = random_chain(n), state(n)
     form(tree, *motion)
     calls, begin = 0, time.perf_counter()
     while calls == 0 or time.perf_counter() - begin < 0.01:

@@ -6,7 +6,6 @@ updates them.
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from fractions import Fraction as _F
@@ -16,8 +15,8 @@ import numpy as np
 
 from benchmarks.counting import Counted
 from benchmarks.document import markdown_table, print_report, report_parser
+from benchmarks.robots import random_chain, shipped
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.dynamics.codegen.expressions import Trace
 from robot_dynamics_ros.dynamics.codegen.tracing import (
     FORWARD_DYNAMICS,
@@ -101,7 +100,7 @@ def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
     """Return the count of a kernel in which masses and inertias are constants, too, for a fixed payload."""
     trace = Trace()
     robot = views(model.kernels.topology, model.kernels.parameters)
-    known = robot._replace(**{name: _as_objects(getattr(robot, name)) for name in _NUMBERS})
+    known = robot._replace(**{name: np.frompyfunc(float, 1, 1)(getattr(robot, name)) for name in _NUMBERS})
     return _count(trace.count_operations(_run(algorithm, known, model.n, trace.input).ravel().tolist()))
 
 
@@ -118,32 +117,18 @@ def _run(algorithm: Algorithm, robot: ModelArrays, n: int, number: Callable[[str
     return results
 
 
-def _as_objects(numbers: Any, make: Callable[[float], Any] = float) -> Any:
-    out = np.empty(numbers.shape, dtype=object)
-    for place, number in np.ndenumerate(numbers):
-        out[place] = make(float(number))
-    return out
-
-
 def _random_arm(n: int, tally: Counter[str]) -> ModelArrays:
-    generator = np.random.default_rng(560)
+    chain = random_chain(n)
     bodies = np.empty((n, BODY_SIZE))
-    for body in bodies:
-        rotation, _ = np.linalg.qr(generator.normal(size=(3, 3)))
-        axes, _ = np.linalg.qr(generator.normal(size=(3, 3)))
-        mass, com = generator.uniform(1.0, 5.0), generator.normal(0.0, 0.1, 3)
-        about_com = axes @ np.diag(generator.uniform(0.02, 0.03, 3)) @ axes.T
-        inertia = about_com + mass * (com @ com * np.eye(3) - np.outer(com, com))
-        body[:] = (*rotation.flat, *generator.normal(0.0, 0.5, 3), mass, *(mass * com), *inertia[np.triu_indices(3)])
+    for body, link in zip(bodies, chain.links, strict=True):
+        mass, com = link.mass, link.com
+        inertia = link.inertia + mass * (com @ com * np.eye(3) - np.outer(com, com))
+        body[:] = (*link.rotation.flat, *link.position, mass, *(mass * com), *inertia[np.triu_indices(3)])
     tree = np.array([[i - 1, REVOLUTE, i, i + 1] for i in range(n)])
-    numbers = {
-        "factors": np.ones(n),
-        "bodies": bodies,
-        "rotors": np.empty((0, ROTOR_SIZE)),
-        "gravity": generator.normal(size=3),
-    }
-    counted = {name: _as_objects(values, lambda number: Counted(number, tally)) for name, values in numbers.items()}
-    return ModelArrays(tree=tree, coordinates=np.arange(n), **counted)
+    numbers = {"factors": np.ones(n), "bodies": bodies, "rotors": np.empty((0, ROTOR_SIZE)), "gravity": chain.gravity}
+    counted = np.frompyfunc(lambda number: Counted(number, tally), 1, 1)
+    objects = {name: counted(values) for name, values in numbers.items()}
+    return ModelArrays(tree=tree, coordinates=np.arange(n), **objects)
 
 
 def _count(tally: Mapping[str, int]) -> Count:
@@ -162,40 +147,17 @@ def general_table() -> str:
 
 def customised_table() -> str:
     """Return a table of the generated kernels of shipped robots, the general one and Craig's count."""
-    rows = [
-        [
-            "robot",
-            "n",
-            "rotors",
-            *(algorithm.name for algorithm in ALGORITHMS),
-            f"{INVERSE_DYNAMICS.name}, all constant",
-            f"{INVERSE_DYNAMICS.name}, general",
-            "Craig 6.13",
-        ]
-    ]
+    name = INVERSE_DYNAMICS.name
+    columns = *(algorithm.name for algorithm in ALGORITHMS), f"{name}, all constant", f"{name}, general", "Craig 6.13"
+    rows = [["robot", "n", "rotors", *columns]]
     for name in ROBOTS:
-        model = load(name)
+        model = shipped(name, ROBOTS[name])
         craig = str(printed("Craig 6.13, Newton-Euler", model.n))
-        rows.append(
-            [
-                name,
-                str(model.n),
-                str(len(model.rotor_names)),
-                *(str(customised_count(algorithm, model)) for algorithm in ALGORITHMS),
-                str(folded_count(INVERSE_DYNAMICS, model)),
-                str(general_count(INVERSE_DYNAMICS, model.n)),
-                f"{craig}; closed form {CRAIG_PLANAR_ARM}" if name == "planar_2r" else craig,
-            ]
-        )
+        counts = [customised_count(algorithm, model) for algorithm in ALGORITHMS]
+        counts += [folded_count(INVERSE_DYNAMICS, model), general_count(INVERSE_DYNAMICS, model.n)]
+        book = f"{craig}; closed form {CRAIG_PLANAR_ARM}" if name == "planar_2r" else craig
+        rows.append([name, str(model.n), str(len(model.rotor_names)), *map(str, counts), book])
     return markdown_table(rows)
-
-
-def load(name: str) -> RobotModel:
-    """Return one of ROBOTS."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # warnings about friction and inertias are irrelevant here
-        dynamics = find_resource("config", f"{ROBOTS[name]}.dynamics.yaml")
-        return RobotModel.from_urdf_file(find_resource("urdf", f"{name}.urdf"), dynamics=dynamics)
 
 
 def report() -> str:

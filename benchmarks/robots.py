@@ -1,17 +1,23 @@
-"""Robots of the benchmarks: URDFs of the ``example-robot-data`` wheel."""
+"""Robots of benchmarks and tools: URDFs of the ``example-robot-data`` wheel, shipped robots, random chains."""
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, distribution
+import math
+import warnings
+from importlib.metadata import distribution
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import yaml
+from numpy.typing import ArrayLike, NDArray
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_urdf
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
 
 Floats = NDArray[np.float64]
-
-CURE = "Cure: pip install example-robot-data, or run it with `make bench`"
 
 
 class Robot(NamedTuple):
@@ -32,15 +38,9 @@ ROBOTS = {
 
 
 def urdf_file(robot: Robot) -> Path:
-    """Return the path of the robot's URDF; SystemExit with the cure if the wheel is not installed."""
-    try:
-        wheel = distribution("example-robot-data")
-    except PackageNotFoundError:
-        raise SystemExit(f"The package of the benchmark's robots is not installed. {CURE}") from None
-    path = Path(str(wheel.locate_file("cmeel.prefix/share/example-robot-data/robots"))) / robot.file
-    if not path.is_file():
-        raise SystemExit(f"{path}: does not exist, although example-robot-data {wheel.version} is installed. {CURE}")
-    return path
+    """Return the path of the robot's URDF in the wheel, which `make bench` installs."""
+    folder = distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")
+    return Path(str(folder)) / robot.file
 
 
 class States(NamedTuple):
@@ -58,3 +58,41 @@ def random_states(n: int, count: int, seed: int) -> States:
     q = generator.uniform(-np.pi, np.pi, (count, n))
     qd, qdd = generator.normal(0.0, 2.0, (2, count, n))
     return States(q, qd, qdd, generator.normal(0.0, 20.0, (count, n)))
+
+
+def shipped(robot: str, dynamics: str = "") -> RobotModel:
+    """Return a shipped robot with a shipped dynamics file, by default the one of its name, or "none"."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about properties that the files do not define
+        return RobotModel.from_urdf_file(robot_urdf(robot), dynamics=dynamics_file(dynamics, robot))
+
+
+def shipped_parameters(robot: str) -> dict[str, Any]:
+    """Return the ROS parameters of the shipped file config/<robot>.yaml."""
+    file = yaml.safe_load(find_resource("config", f"{robot}.yaml").read_text(encoding="utf-8"))
+    return dict(file["/**"]["ros__parameters"])
+
+
+def random_chain(n: int) -> LinkTree:
+    """Return a serial chain of ``n`` revolute joints with arbitrary placements and inertias."""
+    generator = np.random.default_rng(560)
+    links = []
+    for i in range(n):
+        rotation, _ = np.linalg.qr(generator.normal(size=(3, 3)))
+        axes, _ = np.linalg.qr(generator.normal(size=(3, 3)))
+        inertia = axes @ np.diag(generator.uniform(0.02, 0.03, 3)) @ axes.T
+        position, com = generator.normal(0.0, 0.5, 3), generator.normal(0.0, 0.1, 3)
+        rotation *= np.sign(np.linalg.det(rotation))
+        links.append(Link(f"joint{i}", i - 1, False, rotation, position, generator.uniform(1.0, 5.0), com, inertia))
+    return LinkTree(tuple(links), (), np.eye(n), np.empty((0, n)), generator.normal(size=3))
+
+
+def swing(
+    names: tuple[str, ...], start: Floats, amplitude: ArrayLike, period: float, times: Floats
+) -> TrajectoryPoints:
+    """Return a motion from ``start`` (n,) by 2 ``amplitude`` and back in each period, at rest at its end."""
+    w, along = 2.0 * math.pi / period, np.broadcast_to(np.asarray(amplitude), start.shape)
+    velocity = w * np.outer(np.sin(w * times), along)
+    velocity[-1] = 0.0  # exactly, without rounding errors
+    position = start + np.outer(1.0 - np.cos(w * times), along)
+    return TrajectoryPoints(names, times, position, velocity, w**2 * np.outer(np.cos(w * times), along))

@@ -26,15 +26,14 @@ from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.document import machine, print_report, report_parser
+from benchmarks.robots import shipped, shipped_parameters, swing
 from benchmarks.ros_plant import PlantEcho
 from benchmarks.ros_processes import MeasuredProcess, busy_seconds
 from benchmarks.ros_table import CONTROLLER, ECHO, LEAN, Measured, loop_table, missed
 from benchmarks.timing import available_cores
-from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
@@ -48,7 +47,7 @@ QUIET = 0.5  # load average before the run
 QUIET_CORES = 0.3  # cores busy with other programs during the run
 NOT_QUIET = ": these affect the 99th percentiles and the unanswered cycles. Cure: run it again"
 
-READY = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)  # config/panda.yaml
+READY = np.array(shipped_parameters("panda")["initial_positions"])
 AMPLITUDE, SWING = 0.05, 10.0  # rad, s
 FOLLOWS = 1e-3  # rad
 
@@ -59,20 +58,14 @@ class Swing:
     def __init__(self, names: tuple[str, ...], start: int, seconds: float) -> None:
         """Begin at ``start`` (ns); the motion lasts at least ``seconds`` (s) and ends at rest."""
         self._start = start
-        self._ready = np.array(READY)
-        w = 2.0 * math.pi / SWING
         times = np.linspace(0.0, periods := SWING * math.ceil(seconds / SWING), round(2 * periods) + 1)
-        velocity = AMPLITUDE * w * np.sin(w * times)
-        velocity[-1] = 0.0  # exactly, without rounding errors
-        columns = AMPLITUDE * (1.0 - np.cos(w * times)), velocity, AMPLITUDE * w**2 * np.cos(w * times)
-        q, qd, qdd = (np.tile(column[:, None], len(names)) for column in columns)
-        self.message = trajectory_message(TrajectoryPoints(names, times, self._ready + q, qd, qdd))
+        self.message = trajectory_message(swing(names, READY, AMPLITUDE, SWING, times))
         self.message.header.stamp = stamp(start)
 
     def position(self, at: int) -> Array:
         """Return the desired position (n,), rad, at a time (ns)."""
         seconds = 1e-9 * max(0, at - self._start)
-        return self._ready + AMPLITUDE * (1.0 - math.cos(2.0 * math.pi / SWING * seconds))
+        return READY + AMPLITUDE * (1.0 - math.cos(2.0 * math.pi / SWING * seconds))
 
 
 class Loop:
@@ -80,10 +73,9 @@ class Loop:
 
     def __init__(self, node: Node, group: ProcessGroup, folder: Path) -> None:
         """Start the nodes; their parameters and logs are written to ``folder``."""
-        urdf = robot_urdf("panda")
-        model = RobotModel.from_urdf_file(urdf)
+        model = shipped("panda", "none")
         controller: Mapping[str, object] = {
-            "robot_description": urdf.read_text(encoding="utf-8"),
+            "robot_description": robot_urdf("panda").read_text(encoding="utf-8"),
             "law": "computed_torque",
             "update_rate": 0.0,
             "state_timeout": 1.0,  # between its turns it receives ten states per second
@@ -107,8 +99,8 @@ class Loop:
         executor.add_node(node)
         self._names = model.joint_names
         # Gravity torque, because the controller compares the measured effort with its model.
-        effort = model.gravity_torque(np.array(READY))
-        self._plant = PlantEcho(node, executor, self.kinds, model.joint_names, np.array(READY), effort)
+        effort = model.gravity_torque(READY)
+        self._plant = PlantEcho(node, executor, self.kinds, model.joint_names, READY, effort)
         topic = f"/{CONTROLLER}/joint_trajectory"
         self._trajectories = node.create_publisher(JointTrajectory, topic, QoSProfile(depth=1))
 
@@ -118,7 +110,7 @@ class Loop:
         self._wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to subscribe")
         self._swing = Swing(self._names, time.time_ns(), seconds)
         self._trajectories.publish(self._swing.message)
-        self._wait(self._follows, "the controller to follow its trajectory")
+        self._wait(lambda: self._follows(2.0 * FOLLOWS), "the controller to follow its trajectory")
 
     def _wait(self, true: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + START_UP
@@ -128,11 +120,11 @@ class Loop:
             if time.monotonic() > deadline:
                 raise RobotDynamicsError(f"waited {START_UP:g} s for {what}. {self._logs()}")
 
-    def _follows(self) -> bool:
-        """Return True if the controller's desired position is that of the trajectory, away from the ready pose."""
+    def _follows(self, least: float = 0.0) -> bool:
+        """Return True if the desired position is that of the trajectory, ``least`` (rad) or more from READY."""
         command = self._plant.commands[CONTROLLER]
         required = self._swing.position(nanoseconds(command.header.stamp))
-        moved = np.abs(required - READY).max() > 2.0 * FOLLOWS
+        moved = np.abs(required - READY).max() >= least
         return bool(moved and np.abs(required - command.position).max() < FOLLOWS)
 
     def turn(self, kind: str) -> Measured:
@@ -152,9 +144,7 @@ class Loop:
 
     def check(self) -> None:
         """Raise RobotDynamicsError if a command was not computed by the law for the trajectory."""
-        command = self._plant.commands[CONTROLLER]
-        required = self._swing.position(nanoseconds(command.header.stamp))
-        if not np.abs(required - command.position).max() < FOLLOWS:
+        if not self._follows():
             raise RobotDynamicsError(f"the controller left its trajectory. {self._logs()}")
 
     def busy_seconds(self) -> float:

@@ -6,6 +6,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -96,7 +97,7 @@ class PlantEcho:
 
     Attributes
     ----------
-    responsive
+    received
         Kinds of nodes that have responded.
     commands
         Last message on ``/<kind>/command_states`` of each kind that publishes it.
@@ -122,18 +123,12 @@ class PlantEcho:
         # A long queue, so that a delay of this process loses no command.
         answers = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
         for kind in kinds:
-            self._listen(node, kind, answers)
+            node.create_subscription(
+                Float64MultiArray, f"/{kind}/effort_commands", partial(self._receive, kind), answers
+            )
+            keep = partial(self.commands.__setitem__, kind)
+            node.create_subscription(JointState, f"/{kind}/command_states", keep, answers)
         node.create_timer(1e-9 * PERIOD_NS, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-    def _listen(self, node: Node, kind: str, qos: QoSProfile) -> None:
-        def receive_efforts(message: Float64MultiArray) -> None:
-            self._receive(kind)
-
-        def receive_command(message: JointState) -> None:
-            self.commands[kind] = message
-
-        node.create_subscription(Float64MultiArray, f"/{kind}/effort_commands", receive_efforts, qos)
-        node.create_subscription(JointState, f"/{kind}/command_states", receive_command, qos)
 
     def spin(self, seconds: float) -> None:
         """Run the loop for ``seconds``."""
@@ -159,7 +154,7 @@ class PlantEcho:
         self._kind = None
         return self._trips.result()
 
-    def _receive(self, kind: str) -> None:
+    def _receive(self, kind: str, message: Float64MultiArray) -> None:
         now = time.perf_counter_ns()
         self.received.add(kind)
         if kind == self._kind:

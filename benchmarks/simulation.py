@@ -15,36 +15,29 @@ from typing import NamedTuple
 from tqdm import tqdm
 
 from benchmarks.document import machine, print_report, report_parser
+from benchmarks.monte_carlo import PLANTS, Many, mujoco_many, our_many, spread
+from benchmarks.peers import THREADS
 from benchmarks.robots import Floats
-
-try:
-    from benchmarks.monte_carlo import PLANTS, Many, mujoco_many, our_many, spread
-    from benchmarks.peers import THREADS
-    from benchmarks.simulation_checks import CREEP, LOAD_SHARE, MANY_DURATION, check_many, find_facts, simulators
-    from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
-    from benchmarks.simulation_tables import (
-        MANY_TARGETS,
-        MUJOCO,
-        MUJOCO_DEFAULT,
-        MUJOCO_FAST,
-        OUR_MANY,
-        OURS,
-        RATIO_TARGETS,
-        SPEED_TARGETS,
-        TARGET_ROBOT,
-        Facts,
-        Speeds,
-        facts_table,
-        missed,
-        ratios,
-        table,
-    )
-    from benchmarks.timing import Timed, available_cores, bound_to, interleaved
-except ModuleNotFoundError as missing:
-    raise SystemExit(
-        f"The benchmark needs a library that is not installed: {missing.name}. "
-        "Cure: pip install mujoco pin example-robot-data, or run it with `make bench-sim`"
-    ) from None
+from benchmarks.simulation_checks import CREEP, LOAD_SHARE, MANY_DURATION, check_many, find_facts, simulators
+from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
+from benchmarks.simulation_tables import (
+    MANY_TARGETS,
+    MUJOCO,
+    MUJOCO_DEFAULT,
+    MUJOCO_FAST,
+    OUR_MANY,
+    OURS,
+    RATIO_TARGETS,
+    SPEED_TARGETS,
+    TARGET_ROBOT,
+    Facts,
+    Speeds,
+    facts_table,
+    missed,
+    ratios,
+    table,
+)
+from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 
 COMMAND = "python -m benchmarks.simulation"
 PART = "simulation"
@@ -100,38 +93,23 @@ def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
 
 
 def run(names: list[str]) -> Measured:
-    """Compare the libraries on these robots, then time them; shows a progress bar."""
+    """Compare the libraries on these robots, then time them; shows progress bars."""
     cores = available_cores(THREADS)
+    facts, friction, viscous, cases = {}, {}, {}, {}
     many: dict[str, Floats] = {}
     busy = float(THREADS)
-    with (
-        tempfile.TemporaryDirectory() as temporary,
-        bound_to(cores),
-        tqdm(total=3 * len(names) + 2 * (TARGET_ROBOT in names), leave=False) as bar,
-    ):
+    with tempfile.TemporaryDirectory() as temporary, bound_to(cores):
         folder = Path(temporary)
-        facts, friction, viscous = {}, {}, {}
-        cases = {}
-        for name in names:
-            bar.set_description(f"{name}: compiling what is not cached, comparing")
+        for name in tqdm(names, desc="compiling what is not cached, comparing", leave=False):
             cases[name] = load(name, folder, DURATION), load(name, folder, DURATION, coulomb=False)
             facts[name] = find_facts(name, *cases[name])
-            bar.update()
         if TARGET_ROBOT in names:
-            bar.set_description("many robots: comparing")
             check_many(folder)
-            bar.update()
-        for name, (case, smooth) in cases.items():
-            bar.set_description(f"{name}: with friction")
+        for name, (case, smooth) in tqdm(cases.items(), desc="timing", leave=False):
             friction[name] = measure(case, cores[-1:])
-            bar.update()
-            bar.set_description(f"{name}: viscous only")
             viscous[name] = measure(smooth, cores[-1:])
-            bar.update()
         if TARGET_ROBOT in names:
-            bar.set_description("many robots")
             many, busy = measure_many(folder)
-            bar.update()
     return Measured(facts, friction, viscous, many, busy)
 
 

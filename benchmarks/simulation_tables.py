@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.document import markdown_table
 from benchmarks.robots import ROBOTS, Floats
-from benchmarks.tables import Target
+from benchmarks.tables import Target, cell, short
 
 SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL = "semi_implicit, customised", "semi_implicit, general"
 RK4, RK4_GENERAL = "rk4, customised", "rk4, general"
@@ -75,7 +75,7 @@ def table(title: str, values: Speeds, targets: Mapping[str, Target], sign: str =
     for name in dict.fromkeys(name for by_name in values.values() for name in by_name):
         goals = [f"{goal:g}{sign}" for goal in targets[name]] if name in targets else ["", ""]
         cells = [
-            _cell(by_name[name], sign, is_missed(targets, robot, name, by_name[name]))
+            cell(by_name[name], sign, is_missed(targets, robot, name, by_name[name]))
             for robot, by_name in values.items()
         ]
         rows.append([name, *(goals if asked else []), *cells])
@@ -84,28 +84,28 @@ def table(title: str, values: Speeds, targets: Mapping[str, Target], sign: str =
 
 def facts_table(facts: Mapping[str, Facts], creep_time: float, steps: int) -> str:
     """Return a table of the checks, a column for each robot."""
-    some = next(iter(facts.values()))
-    rows = {
-        "duration of the comparison, viscous only, s": [f"{fact.viscous_time:.3g}" for fact in facts.values()],
-        "largest difference of any RK4 from ours, rad": [f"{fact.viscous_distance:.1g}" for fact in facts.values()],
-        "duration of the comparison, with Coulomb friction, s": [
-            f"{fact.friction_time:.3g}" for fact in facts.values()
-        ],
+    columns = {ROBOTS[robot].title: _cells(fact, creep_time, steps) for robot, fact in facts.items()}
+    titles = next(iter(columns.values()))
+    rows = [[title, *(cells[title] for cells in columns.values())] for title in titles]
+    return markdown_table([["", *columns], *rows])
+
+
+def _cells(fact: Facts, creep_time: float, steps: int) -> dict[str, str]:
+    return {
+        "duration of the comparison, viscous only, s": f"{fact.viscous_time:.3g}",
+        "largest difference of any RK4 from ours, rad": f"{fact.viscous_distance:.1g}",
+        "duration of the comparison, with Coulomb friction, s": f"{fact.friction_time:.3g}",
+        **{
+            f"largest difference of {name} from our rk4, rad": f"{distance:.1g}"
+            for name, distance in fact.friction_distance.items()
+        },
+        f"steps of {steps:,} in which a joint breaks away or sticks": f"{fact.changes:,}",
+        "joints at rest by friction": f"{100 * fact.stuck:.0f}%",
+        **{
+            f"drift of {name} in {creep_time:g} s, rad": f"{drift:.3g}{' ✗' if creeps(name, fact) else ''}"
+            for name, drift in fact.creep.items()
+        },
     }
-    for name in some.friction_distance:
-        rows[f"largest difference of {name} from our rk4, rad"] = [
-            f"{fact.friction_distance[name]:.1g}" for fact in facts.values()
-        ]
-    rows[f"steps of {steps:,} in which a joint breaks away or sticks"] = [
-        f"{fact.changes:,}" for fact in facts.values()
-    ]
-    rows["joints at rest by friction"] = [f"{100 * fact.stuck:.0f}%" for fact in facts.values()]
-    for name in some.creep:
-        rows[f"drift of {name} in {creep_time:g} s, rad"] = [
-            f"{fact.creep[name]:.3g}{' ✗' if creeps(name, fact) else ''}" for fact in facts.values()
-        ]
-    head = ["", *(ROBOTS[robot].title for robot in facts)]
-    return markdown_table([head, *([title, *cells] for title, cells in rows.items())])
 
 
 def missed(speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts]) -> str:
@@ -121,7 +121,7 @@ def missed(speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts
     ]
     checked += [(MANY_TARGETS, TARGET_ROBOT, name, values, "× MuJoCo's rollout") for name, values in many.items()]
     found = [
-        f"{name} on {ROBOTS[robot].title} ({_short(float(np.median(values)))}{what}, "
+        f"{name} on {ROBOTS[robot].title} ({short(float(np.median(values)))}{what}, "
         f"required {targets[name].required:g})"
         for targets, robot, name, values, what in checked
         if is_missed(targets, robot, name, values)
@@ -133,12 +133,3 @@ def missed(speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts
         if creeps(name, fact)
     ]
     return f"Missed (✗): {'; '.join(found)}." if found else "All requirements are met."
-
-
-def _cell(values: Floats, sign: str, wrong: bool) -> str:
-    low, median, high = (_short(float(value)) for value in np.percentile(values, [25, 50, 75]))
-    return f"**{median}{sign}**{' ✗' if wrong else ''} ({low} to {high})"
-
-
-def _short(value: float) -> str:
-    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

@@ -58,9 +58,8 @@ def ratio_table(times: Times, library: str) -> str:
         sign = _sign(algorithm)
         cells = []
         for by_algorithm in times.values():
-            low, median, high = np.percentile(ratios(by_algorithm[algorithm], algorithm, library), [25, 50, 75])
-            mark = " ✗" if targets and is_missed(algorithm, median) else ""
-            cells.append(f"**{_short(median)}{sign}**{mark} ({_short(low)} to {_short(high)})")
+            values = ratios(by_algorithm[algorithm], algorithm, library)
+            cells.append(cell(values, sign, targets and is_missed(algorithm, float(np.median(values)))))
         asked = [f"{target.required:g}{sign}", f"{target.goal:g}{sign}"] if targets else []
         rows.append([algorithm, *asked, *cells])
     return markdown_table(rows)
@@ -83,7 +82,7 @@ def time_table(times: Times) -> str:
 def missed(times: Times) -> str:
     """Return a sentence on the targets that the customised model misses."""
     found = [
-        f"{algorithm} on {ROBOTS[robot].title} ({_short(median)}{_sign(algorithm)}, required "
+        f"{algorithm} on {ROBOTS[robot].title} ({short(median)}{_sign(algorithm)}, required "
         f"{TARGETS[algorithm].required:g}{_sign(algorithm)})"
         for algorithm in (*SINGLE, *BATCHED)
         for robot, by_algorithm in times.items()
@@ -96,5 +95,12 @@ def _sign(algorithm: str) -> str:
     return "×" if algorithm in BATCHED else ""
 
 
-def _short(value: float) -> str:
-    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}"
+def cell(values: Floats, sign: str = "", wrong: bool = False) -> str:
+    """Return the median of values, marked if it is wrong, and the quartiles."""
+    low, median, high = (short(float(value)) for value in np.percentile(values, [25, 50, 75]))
+    return f"**{median}{sign}**{' ✗' if wrong else ''} ({low} to {high})"
+
+
+def short(value: float) -> str:
+    """Return a value with three digits at most."""
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"

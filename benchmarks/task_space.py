@@ -6,22 +6,18 @@ and controller run in one process in lockstep, so that a machine always gives th
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report, report_parser
+from benchmarks.robots import Floats, shipped
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import find_resource, robot_urdf
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.poses import TaskMotion
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.simulation import Plant
-
-Floats = NDArray[np.float64]
 
 COMMAND = "python -m benchmarks.task_space"
 END_EFFECTOR = "panda_link8"
@@ -92,15 +88,11 @@ def _send(controller: Controller, desired: TaskMotion, stamp: int, t: float, sen
 
 def report() -> str:
     """Return the table as Markdown."""
-    model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=find_resource("config", "panda.dynamics.yaml"))
+    model = shipped("panda")
     robots = {True: model, False: model.scaled(friction=0.0)}
     rows = [["sent", *(case.title for case in CASES)]]
-    with tqdm(total=len(SENT) * len(CASES), desc="circle", file=sys.stderr) as bar:
-        for sent in SENT:
-            rows.append([sent])
-            for case in CASES:
-                rows[-1].append(f"{track(robots[case.friction], sent, case):.3g}")
-                bar.update()
+    for sent in tqdm(SENT, desc="circle"):
+        rows.append([sent, *(f"{track(robots[case.friction], sent, case):.3g}" for case in CASES)])
     speed = 2.0 * np.pi * RADIUS / TURN
     return (
         f"Command: `{COMMAND}`. RMS distance in mm on a circle of {1e3 * RADIUS:g} mm at {speed:.2f} m/s, "

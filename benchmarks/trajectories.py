@@ -7,8 +7,7 @@ Before the timing, the serialized messages must be equal to those of rclpy.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import NamedTuple
+from itertools import product
 
 import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message
@@ -17,9 +16,8 @@ from tqdm import tqdm
 from trajectory_msgs.msg import JointTrajectory
 
 from benchmarks.document import machine, markdown_table, print_report, report_parser
-from benchmarks.robots import Floats
+from benchmarks.robots import Floats, shipped
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
-from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
@@ -29,7 +27,6 @@ from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
 
 COMMAND = "python -m benchmarks.trajectories"
 PART = "make bench-trajectories"
-ROOT = Path(__file__).resolve().parents[1]
 
 POINTS = (1, 50, 200, 1000, 2000)
 GIVEN = ("positions", "velocities", "accelerations")
@@ -49,11 +46,12 @@ Times = Mapping[tuple[int, str], Mapping[str, Floats]]
 """Seconds a call in each round: number of points and their last field, step."""
 
 
-class Controller(NamedTuple):
-    """Operations of the node on a trajectory message, for a robot at rest."""
+class Controller:
+    """Operations of the node on a trajectory message, for the shipped Panda with Coulomb friction at rest."""
 
-    model: RobotModel
-    start: Floats
+    def __init__(self) -> None:
+        self.model = shipped("panda", "panda_coulomb")
+        self.start = 0.5 * (self.model.position_lower + self.model.position_upper)
 
     def follow(self, points: TrajectoryPoints) -> Trajectory:
         """Return the interpolated trajectory from the robot's position."""
@@ -70,14 +68,6 @@ class Controller(NamedTuple):
         """Perform all operations on a serialized message and return the serialized result."""
         stamp, points = read_trajectory(data)
         return write_trajectory(stamp, self.filled(self.follow(points), points))
-
-
-def load() -> Controller:
-    """Return the shipped Panda with Coulomb friction; compiles kernels that are not cached."""
-    model = RobotModel.from_urdf_file(
-        ROOT / "urdf" / "panda.urdf", dynamics=ROOT / "config" / "panda_coulomb.dynamics.yaml"
-    )
-    return Controller(model, 0.5 * (model.position_lower + model.position_upper))
 
 
 def message(controller: Controller, count: int, last: str) -> JointTrajectory:
@@ -139,15 +129,11 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
 def run() -> Times:
     """Compare, then time each kind of message on one core; shows a progress bar."""
     times: dict[tuple[int, str], Mapping[str, Floats]] = {}
-    with bound_to(available_cores(1)), tqdm(total=len(POINTS) * len(GIVEN), leave=False) as bar:
-        bar.set_description("compiling what is not cached")
-        controller = load()
-        for count in POINTS:
-            for last in GIVEN:
-                timed = steps(controller, count, last)
-                bar.set_description(f"{count} points up to {last}")
-                times[count, last] = interleaved(timed, ROUNDS, max(1, min(BLOCK, BLOCK_POINTS // count)))
-                bar.update()
+    with bound_to(available_cores(1)):
+        controller = Controller()
+        for count, last in tqdm([*product(POINTS, GIVEN)], leave=False):
+            timed = steps(controller, count, last)
+            times[count, last] = interleaved(timed, ROUNDS, max(1, min(BLOCK, BLOCK_POINTS // count)))
     return times
 
 
@@ -160,14 +146,9 @@ def table(times: Times) -> str:
     return markdown_table(rows)
 
 
-def slowest(times: Times) -> float:
-    """Return the total time (s) of the slowest kind of message with CYCLE_POINTS points."""
-    return max(float(np.median(times[CYCLE_POINTS, last][TOGETHER])) for last in GIVEN)
-
-
 def report(times: Times) -> str:
     """Return the results of ``run`` as Markdown."""
-    longest = slowest(times)
+    longest = max(float(np.median(times[CYCLE_POINTS, last][TOGETHER])) for last in GIVEN)
     return f"""\
 Machine: {machine(("numba", "numpy"))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
 

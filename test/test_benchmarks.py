@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import dynamics, peers
 from benchmarks.counting import Counted
-from benchmarks.formulation_counts import COUNTED, SIZES, TIMED, chain, polynomial, run_counted, state
+from benchmarks.formulation_counts import COUNTED, SIZES, TIMED, polynomial, run_counted, state
 from benchmarks.formulations import all_counts
 from benchmarks.operation_counts import (
     ALGORITHMS,
@@ -19,10 +19,9 @@ from benchmarks.operation_counts import (
     customised_count,
     folded_count,
     general_count,
-    load,
     printed,
 )
-from benchmarks.robots import random_states
+from benchmarks.robots import random_chain, random_states, shipped
 from benchmarks.tables import CUSTOMISED, MUJOCO, PINOCCHIO
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.dynamics.codegen.tracing import (
@@ -44,7 +43,7 @@ def counts() -> dict[str, list[Count]]:
 @pytest.mark.parametrize("name", COUNTED)
 def test_counted_numbers_give_the_torque(name: str) -> None:
     """Counted numbers give the same torque as plain numbers, and as the other formulations."""
-    tree, motion = chain(4), state(4)
+    tree, motion = random_chain(4), state(4)
     form, _ = COUNTED[name]
     torque = np.array(run_counted(form, 4, Counter()), dtype=float)
     np.testing.assert_allclose(torque, form(tree, *motion), rtol=1e-12)
@@ -103,7 +102,7 @@ def test_newton_euler_needs_as_many_operations_as_published() -> None:
 @pytest.mark.parametrize("name", ROBOTS)
 def test_customised_kernels_take_less(name: str) -> None:
     """Craig 6.13: customised equations need fewer operations than the best general method."""
-    model = load(name)
+    model = shipped(name, ROBOTS[name])
     for algorithm in (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX):
         ours = customised_count(algorithm, model)
         assert np.all(np.array(folded_count(algorithm, model)) <= ours)
@@ -112,7 +111,8 @@ def test_customised_kernels_take_less(name: str) -> None:
 
 
 def test_planar_arm_takes_no_more_than_the_closed_form() -> None:
-    assert np.all(np.array(folded_count(INVERSE_DYNAMICS, load("planar_2r"))) <= CRAIG_PLANAR_ARM)
+    model = shipped("planar_2r", ROBOTS["planar_2r"])
+    assert np.all(np.array(folded_count(INVERSE_DYNAMICS, model)) <= CRAIG_PLANAR_ARM)
 
 
 # --- Speeds are compared of libraries that give the same results

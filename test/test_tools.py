@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from tools.chaos.figures import is_safe
-from tools.chaos.record import Joints
+from tools.chaos.figures import Joints, is_safe
 from tools.numerics.errors import EPS, units
 from tools.numerics.oracle import MP
 
@@ -16,7 +15,7 @@ def test_chaos_recognizes_a_safe_torque(load_robot: Callable[..., RobotModel]) -
     """A safe torque balances gravity, damps the motion, or is zero."""
     model = load_robot("panda", "panda")
     q, qd = np.array([[0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]]), np.full((1, 7), 0.1)
-    states = Joints(np.zeros(1), np.zeros(1), q, qd, np.zeros((1, 7)))
+    states = Joints(np.zeros(1), q, qd)
     carries = model.gravity_torque(q[0])
     damps = carries - 20.0 * model.mass_matrix(q[0]) @ qd[0]
     assert all(is_safe(model, states, slice(0, 1), effort) for effort in (carries, damps, np.zeros(7)))

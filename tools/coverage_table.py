@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 from benchmarks.document import markdown_table, print_report, report_parser
 
@@ -20,40 +20,28 @@ EXEMPT = "cli/"  # folder without thresholds
 LINES, BRANCHES = 95.0, 90.0  # thresholds in per cent for all other folders
 
 
-class Counts(NamedTuple):
-    """Numbers of lines and branches, and of those that were run."""
-
-    lines: int
-    lines_run: int
-    branches: int
-    branches_run: int
+FIELDS = ("num_statements", "covered_lines", "num_branches", "covered_branches")
 
 
-def total(counts: Iterable[Counts]) -> Counts:
-    """Return the sum of counts, at least one."""
-    return Counts(*map(sum, zip(*counts, strict=True)))
-
-
-def by_folder(report: Mapping[str, Any]) -> dict[str, Counts]:
-    """Return the counts of each folder of the package from a report of ``coverage json`` with branches."""
-    files: dict[str, list[Counts]] = defaultdict(list)
+def by_folder(report: Mapping[str, Any]) -> dict[str, Counter[str]]:
+    """Return the sums of FIELDS of each folder of the package from a report of ``coverage json`` with branches."""
+    folders: dict[str, Counter[str]] = defaultdict(Counter)
     for path, file in report["files"].items():
-        _, *folders, _ = PurePath(path).parts[PurePath(path).parts.index(PACKAGE) :]
-        found = file["summary"]
-        files[f"{folders[0]}/" if folders else f"{PACKAGE}/*.py"].append(
-            Counts(found["num_statements"], found["covered_lines"], found["num_branches"], found["covered_branches"])
-        )
-    return {folder: total(counts) for folder, counts in sorted(files.items())}
+        _, *parents, _ = PurePath(path).parts[PurePath(path).parts.index(PACKAGE) :]
+        folder = f"{parents[0]}/" if parents else f"{PACKAGE}/*.py"
+        folders[folder].update({field: file["summary"][field] for field in FIELDS})
+    return dict(sorted(folders.items()))
 
 
-def share(run: int, there: int) -> float:
-    """Return the share that was run in per cent."""
-    return 100.0 * run / there if there else 100.0
+def total(folders: Mapping[str, Counter[str]]) -> Counter[str]:
+    """Return the sums of all folders with thresholds."""
+    return sum((counts for folder, counts in folders.items() if folder != EXEMPT), Counter())
 
 
-def _row(title: str, counts: Counts) -> list[str]:
-    lines, branches = share(counts.lines_run, counts.lines), share(counts.branches_run, counts.branches)
-    return [title, f"{counts.lines}", _percent(lines), f"{counts.branches}", _percent(branches)]
+def shares(counts: Mapping[str, int]) -> tuple[float, float]:
+    """Return the shares of lines and branches that were run in per cent."""
+    lines, lines_run, branches, branches_run = (counts[field] for field in FIELDS)
+    return 100.0 * lines_run / lines if lines else 100.0, 100.0 * branches_run / branches if branches else 100.0
 
 
 def _percent(value: float) -> str:
@@ -61,21 +49,14 @@ def _percent(value: float) -> str:
     return f"{int(10.0 * value) / 10.0:.1f} %"
 
 
-def table(folders: Mapping[str, Counts]) -> str:
+def table(folders: Mapping[str, Counter[str]]) -> str:
     """Return a table with a row for each folder and the sum without the command line."""
     rows = [["folder", "lines", "lines run", "branches", "branches taken"]]
-    rows += [_row(f"`{folder}`", counts) for folder, counts in folders.items()]
-    rows.append(_row(f"all but `{EXEMPT}`", total(counts for folder, counts in folders.items() if folder != EXEMPT)))
+    for folder, counts in {**folders, f"all but `{EXEMPT}`": total(folders)}.items():
+        lines, branches = map(_percent, shares(counts))
+        title = folder if "`" in folder else f"`{folder}`"
+        rows.append([title, str(counts["num_statements"]), lines, str(counts["num_branches"]), branches])
     return markdown_table(rows)
-
-
-def shortfalls(counts: Counts) -> list[str]:
-    """Return a message for each value below its threshold."""
-    found = [
-        ("lines", share(counts.lines_run, counts.lines), LINES),
-        ("branches", share(counts.branches_run, counts.branches), BRANCHES),
-    ]
-    return [f"{_percent(value)} of the {what} ran, below {bar:.0f} %" for what, value, bar in found if value < bar]
 
 
 def main() -> int:
@@ -85,7 +66,8 @@ def main() -> int:
     options = parser.parse_args()
     folders = by_folder(json.loads(options.report.read_text(encoding="utf-8")))
     print_report(options, lambda: table(folders), PART)
-    missed = shortfalls(total(counts for folder, counts in folders.items() if folder != EXEMPT))
+    found = zip(("lines", "branches"), shares(total(folders)), (LINES, BRANCHES), strict=True)
+    missed = [f"{_percent(value)} of the {what} ran, below {bar:.0f} %" for what, value, bar in found if value < bar]
     cure = "Cure: add tests for the lines that `coverage report --skip-covered --show-missing` lists"
     print(*(f"{problem}. {cure}" for problem in missed), sep="\n", file=sys.stderr)
     return 1 if missed else 0

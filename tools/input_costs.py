@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from benchmarks.robots import shipped
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
@@ -32,7 +32,7 @@ _LINK = (
 
 def points(count: int) -> Callable[[], object]:
     """Return a function that reads and follows a trajectory of ``count`` points with a controller of the Panda."""
-    model = RobotModel.from_urdf_file(robot_urdf("panda"))
+    model = shipped("panda")
     controller = make_controller(model, ControllerSettings())
     middle = 0.5 * (model.position_lower + model.position_upper)
     controller.measure(0.0, 0.0, middle, np.zeros(model.n))

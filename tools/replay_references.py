@@ -15,27 +15,20 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from llvmlite.binding import get_host_cpu_name
-from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader
 
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
+from benchmarks.robots import Floats
+from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.runs.replay import replay
-from support.independent_plant import STORE, load
-
-Floats = NDArray[np.float64]
+from support.independent_plant import STORE, load, make_settings
 
 FOLDER = Path(__file__).resolve().parents[1] / "test" / "runs" / "references"
 EVERY = 20  # every n-th row of efforts is stored as numbers
 TOLERANCE = 1e-9  # Nm, tolerance for the rounding of other processors and compilers
-_AUTO = {"fault_reset": "auto"}
 _LAWS = (
     "computed_torque", "feedforward", "pd_feedforward", "pd_plus", "pd_gravity", "pd", "gravity_compensation",
     "task_space_computed_torque",
 )  # fmt: skip
-
-
-def _settings(safety: dict[str, Any] | None = None, **values: Any) -> ControllerSettings:
-    return ControllerSettings(safety=SafetySettings(**(safety or {})), **values)
 
 
 class Recording(NamedTuple):
@@ -45,38 +38,35 @@ class Recording(NamedTuple):
     settings: dict[str, ControllerSettings]
 
 
+def _at_rate(rate: float) -> ControllerSettings:
+    return make_settings(
+        update_rate=rate, ki=(5.0,), ramp_time=0.5, torque_rate_limit=(200.0,), velocity_filter_cutoff=20.0
+    )
+
+
+_FAULTS: dict[str, Any] = {"fault_reset": "auto", "torque_rate_limit": (300.0,)}
 RECORDINGS = {
-    "laws": Recording(
-        "panda",
-        {law: _settings(law=law) for law in _LAWS},
-    ),
-    "rates": Recording(
-        "ur5e",
-        {
-            f"update_rate {rate:g}": _settings(
-                update_rate=rate, ki=(5.0,), ramp_time=0.5, torque_rate_limit=(200.0,), velocity_filter_cutoff=20.0
-            )
-            for rate in (0.0, 100.0, 250.0)
-        },
-    ),
+    "laws": Recording("panda", {law: make_settings(law=law) for law in _LAWS}),
+    "rates": Recording("ur5e", {f"update_rate {rate:g}": _at_rate(rate) for rate in (0.0, 100.0, 250.0)}),
     "faults": Recording(
         "panda",
         {
-            "hold": _settings(_AUTO, torque_rate_limit=(300.0,)),
-            "zero": _settings({**_AUTO, "on_fault": "zero"}, torque_rate_limit=(300.0,)),
-            "manual": _settings(),
+            "hold": make_settings(**_FAULTS),
+            "zero": make_settings(**_FAULTS, on_fault="zero"),
+            "manual": make_settings(),
         },
     ),
-    "payload": Recording(
-        "ur5e",
-        {"observer": _settings({"collision_threshold": (60.0,)}, observer_gain=25.0)},
-    ),
+    "payload": Recording("ur5e", {"observer": make_settings(collision_threshold=(60.0,), observer_gain=25.0)}),
     "task space": Recording(
         "panda",
-        {"all": _settings(law="task_space_computed_torque"), "position": _settings(
-            law="task_space_computed_torque", task_space=TaskSpaceSettings(components="x y z"))},
+        {
+            "all": make_settings(law="task_space_computed_torque"),
+            "position": make_settings(
+                law="task_space_computed_torque", task_space=TaskSpaceSettings(components="x y z")
+            ),
+        },
     ),
-}  # fmt: skip
+}
 
 
 def machine() -> str:
@@ -119,13 +109,10 @@ def difference(name: str, which: str) -> str:
     if len(values) != rows:
         return f"{len(values)} commands instead of {rows}"
     largest = float(np.abs(values[::EVERY] - some).max())
-    if str(where) == machine():
-        return (
-            ""
-            if kept(values)["hash"] == str(bits)
-            else f"other bits, with differences up to {largest:.3g} Nm in the stored rows"
-        )
-    return "" if largest <= TOLERANCE else f"{largest:.3g} Nm"
+    if str(where) != machine():
+        return "" if largest <= TOLERANCE else f"{largest:.3g} Nm"
+    same = kept(values)["hash"] == str(bits)
+    return "" if same else f"other bits, with differences up to {largest:.3g} Nm in the stored rows"
 
 
 def rewrite(name: str) -> None:

@@ -14,16 +14,12 @@ from multiprocessing import Pool
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report, report_parser
-from robot_dynamics_ros.base.resources import find_resource
+from benchmarks.robots import Floats, shipped_parameters
 from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
 from support.independent_plant import START, Session, make_settings
-
-Floats = NDArray[np.float64]
 
 COMMAND = "python -m tools.safety_times"
 PART = "make safety-times"
@@ -83,20 +79,26 @@ def _leap(seconds: float) -> Act:
     return act
 
 
-def _drift(acceleration: float, beyond: Callable[[Session, Floats, Floats], bool]) -> Act:
-    """Return an action in which the measured first joint accelerates while the state stays consistent."""
+def _drift(session: Session, k: int, acceleration: float) -> tuple[Floats, Floats]:
+    """Let the measured first joint accelerate while the state stays consistent; return position and velocity."""
+    session.plant.braked = True
+    velocity = acceleration * k / RATE
+    session.memory["way"] = session.memory.get("way", 0.0) + velocity / RATE
+    one = np.eye(len(session.names))[0]
+    # Values of a real sensor are not constant.
+    q, qd = session.plant.q + session.memory["way"] * one + 1e-6 * (k % 2), session.plant.qd + velocity * one
+    session.cycle(q=q, qd=qd)
+    return q, qd
 
-    def act(session: Session, k: int) -> bool:
-        session.plant.braked = True
-        velocity = acceleration * k / RATE
-        session.memory["way"] = session.memory.get("way", 0.0) + velocity / RATE
-        one = np.eye(len(session.names))[0]
-        q, qd = session.plant.q + session.memory["way"] * one, session.plant.qd + velocity * one
-        q = q + 1e-6 * (k % 2)  # values of a real sensor are not constant
-        session.cycle(q=q, qd=qd)
-        return beyond(session, q, qd)
 
-    return act
+def _beyond_position(session: Session, k: int) -> bool:
+    q, _ = _drift(session, k, 2.0)
+    return bool((q > session.model.position_upper + 0.05).any())
+
+
+def _beyond_velocity(session: Session, k: int) -> bool:
+    _, qd = _drift(session, k, 4.0)
+    return bool((qd > session.model.velocity_limits + 0.2).any())
 
 
 def _blocked(session: Session, k: int) -> bool:
@@ -150,17 +152,8 @@ CASES = (
     Case("state_implausible", "all values freeze at up to 0.6 rad/s", _frozen),
     Case("clock_jumped_back", "by 1 s", _leap(-1.0)),
     Case("clock_jumped_ahead", "by 1 s", _leap(1.0)),
-    Case(
-        "position_limit",
-        "limit and margin are exceeded",
-        _drift(2.0, lambda s, q, qd: bool((q > s.model.position_upper + 0.05).any())),
-        {"velocity_limit_margin": (np.inf,)},
-    ),
-    Case(
-        "velocity_limit",
-        "limit and margin are exceeded",
-        _drift(4.0, lambda s, q, qd: bool((qd > s.model.velocity_limits + 0.2).any())),
-    ),
+    Case("position_limit", "limit and margin are exceeded", _beyond_position, {"velocity_limit_margin": (np.inf,)}),
+    Case("velocity_limit", "limit and margin are exceeded", _beyond_velocity),
     Case(
         "following_error",
         "the arm is blocked: 0.05 rad exceeded for `following_error_time` 0.1 s",
@@ -232,8 +225,7 @@ def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
     """Return the number of cycles and the causes of faults in one part of the hour."""
     robot = ("panda", "ur5e")[part % 2]
     random = np.random.default_rng(part)
-    file = find_resource("config", f"{robot}.yaml")
-    given: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+    given = shipped_parameters(robot)
     rate = (0.0, RATE)[part // 2 % 2]
     settings = make_settings(**given["gains"], update_rate=rate, following_error_limit=(0.2,))
     session = Session(
@@ -246,10 +238,8 @@ def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
         mass_error=random.choice([-0.1, 0.1]),
         reports_effort=bool(part // 4 % 2),
     )
-    points = quintic_then_sine(
-        session.names, given["initial_positions"], **given["trajectory"], move_time=2.0, total_time=20.0, rate=50.0
-    )
     back = given["initial_positions"]
+    points = quintic_then_sine(session.names, back, **given["trajectory"], move_time=2.0, total_time=20.0, rate=50.0)
     drop = session.time + 1.0
     for k in range(cycles):
         if k % 24_000 == 100:  # there and back

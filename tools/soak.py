@@ -22,7 +22,6 @@ from sensor_msgs.msg import JointState
 from tqdm import tqdm
 
 from benchmarks.document import machine, markdown_table, print_report, report_parser
-from benchmarks.robots import Floats
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.recordings.messages.joint_state import stamp_of
 from tools.chaos.rig import CONTROLLER, PLANT, Rig
@@ -88,6 +87,15 @@ class Soak:
                 if share >= 1.0:
                     return
 
+    def parts(self) -> tuple[Sequence[Sample], Sequence[Sample]]:
+        """Return the second and the last of PARTS; RobotDynamicsError if the run is too short."""
+        size = len(self.samples) // PARTS
+        if size < 2:
+            raise RobotDynamicsError(
+                f"{len(self.samples)} samples are too few. Cure: let it run for {2 * PARTS} s at least"
+            )
+        return self.samples[size : 2 * size], self.samples[(PARTS - 1) * size : PARTS * size]
+
     def _sample(self) -> Sample:
         processes = [self._rig.processes[name] for name in (PLANT, CONTROLLER)]
         for process in processes:
@@ -103,12 +111,9 @@ class Answers:
         self.times, self.waits = array("d"), array("d")
         self.states = 0
         self._sent: dict[int, float] = {}
-        deep = QoSProfile(depth=2000)
-        for topic, receive in (
-            ("joint_states", self._state),
-            ("computed_torque_node/command_states", self._command),
-        ):
-            rig.node.create_subscription(JointState, topic, receive, deep, raw=True)
+        deep, commands = QoSProfile(depth=2000), "computed_torque_node/command_states"
+        rig.node.create_subscription(JointState, "joint_states", self._state, deep, raw=True)
+        rig.node.create_subscription(JointState, commands, self._command, deep, raw=True)
 
     def _state(self, data: Any) -> None:
         at = stamp_of(data)
@@ -130,14 +135,13 @@ def lockstep(cycles: int) -> str:
     with TemporaryDirectory() as folder, Rig(Path(folder), controller=_ANSWERS, plant=_LOCKSTEP) as rig:
         soak = Soak(rig)
         soak.run(lambda sample: sample.cycles / cycles, "lockstep")
-    parts = tenths(soak.samples)
-    speeds = [(part[-1].cycles - part[0].cycles) / (part[-1].at - part[0].at) for part in parts]
-    rows = [*drift_rows(parts), ["cycles per second", f"{speeds[1]:.0f}", f"{speeds[-1]:.0f}", ""]]
+    first, last = soak.parts()
+    speeds = [(part[-1].cycles - part[0].cycles) / (part[-1].at - part[0].at) for part in (first, last)]
     done = soak.samples[-1].cycles
     return (
         f"{done:,} cycles of 1 ms in lockstep: {done / RATE / 60.0:.1f} minutes of simulated time in "
-        f"{(soak.samples[-1].at - soak.samples[0].at) / 60.0:.1f} minutes; faults: {soak.faults}. {verdict(parts)}\n\n"
-        + drift_table(rows)
+        f"{(soak.samples[-1].at - soak.samples[0].at) / 60.0:.1f} minutes; faults: {soak.faults}. "
+        + drift(first, last, [["cycles per second", *(f"{speed:.0f}" for speed in speeds), ""]])
     )
 
 
@@ -147,63 +151,31 @@ def by_the_clock(seconds: float) -> str:
         soak, answers = Soak(rig), Answers(rig)
         begin = time.monotonic()
         soak.run(lambda sample: (sample.at - begin) / seconds, "1 kHz")
-    parts = tenths(soak.samples)
+    first, last = soak.parts()
     times, waits = np.array(answers.times), np.array(answers.waits)
-    rows = drift_rows(parts)
+    parts = [1e6 * waits[(times >= part[0].at) & (times <= part[-1].at)] for part in (first, last)]
+    rows = []
     for percentile in (50.0, 99.0, 99.9):
-        first, last = (_percentile(times, waits, part, percentile) for part in (parts[1], parts[-1]))
-        rows.append(
-            [f"time from state to command, {percentile:g} %, us", f"{1e6 * first:.0f}", f"{1e6 * last:.0f}", ""]
-        )
+        cells = [f"{np.percentile(part, percentile) if part.size else math.nan:.0f}" for part in parts]
+        rows.append([f"time from state to command, {percentile:g} %, us", *cells, ""])
     return (
         f"{seconds / 60.0:.1f} minutes at 1 kHz in real time: {answers.states:,} states, "
-        f"{len(waits) / max(answers.states, 1):.2%} of them with a command; faults: {soak.faults}. {verdict(parts)}\n\n"
-        + drift_table(rows)
+        f"{len(waits) / max(answers.states, 1):.2%} of them with a command; faults: {soak.faults}. "
+        + drift(first, last, rows)
     )
 
 
-def _percentile(times: Floats, waits: Floats, part: Sequence[Sample], percentile: float) -> float:
-    inside = waits[(times >= part[0].at) & (times <= part[-1].at)]
-    return float(np.percentile(inside, percentile)) if inside.size else math.nan
-
-
-def tenths(samples: Sequence[Sample]) -> list[Sequence[Sample]]:
-    """Divide a run into PARTS; RobotDynamicsError if it is too short."""
-    size = len(samples) // PARTS
-    if size < 2:
-        raise RobotDynamicsError(f"{len(samples)} samples are too few. Cure: let it run for {2 * PARTS} s at least")
-    return [samples[k * size : (k + 1) * size] for k in range(PARTS)]
-
-
-def drift_rows(parts: Sequence[Sequence[Sample]]) -> list[list[str]]:
-    """Return rows of memory and file descriptors in the second and the last tenth, and their growth."""
-    rows = []
+def drift(first: Sequence[Sample], last: Sequence[Sample], others: list[list[str]]) -> str:
+    """Return a sentence and a table on memory, file descriptors and ``others`` in two parts of a run."""
+    rows, grown = [["", "second tenth", "last tenth", "growth"]], False
     for k, name in enumerate((PLANT, CONTROLLER)):
-        first, last = (float(np.mean([sample.memory[k] for sample in part])) for part in (parts[1], parts[-1]))
-        rows.append([f"memory of the {name}, MB", f"{first:.1f}", f"{last:.1f}", f"{last - first:+.2f}"])
-        low, high = (max(sample.descriptors[k] for sample in part) for part in (parts[1], parts[-1]))
+        before, after = (float(np.mean([sample.memory[k] for sample in part])) for part in (first, last))
+        low, high = (max(sample.descriptors[k] for sample in part) for part in (first, last))
+        rows.append([f"memory of the {name}, MB", f"{before:.1f}", f"{after:.1f}", f"{after - before:+.2f}"])
         rows.append([f"file descriptors of the {name}", str(low), str(high), f"{high - low:+d}"])
-    return rows
-
-
-def drift_table(rows: list[list[str]]) -> str:
-    """Return these rows with a header."""
-    return markdown_table([["", "second tenth", "last tenth", "growth"], *rows])
-
-
-def verdict(parts: Sequence[Sequence[Sample]]) -> str:
-    """Return a sentence on the growth of memory and file descriptors."""
-    growths = [
-        float(np.mean([sample.memory[k] for sample in parts[-1]]) - np.mean([sample.memory[k] for sample in parts[1]]))
-        for k in range(len(parts[0][0].memory))
-    ]
-    more = [
-        max(sample.descriptors[k] for sample in parts[-1]) - max(sample.descriptors[k] for sample in parts[1])
-        for k in range(len(parts[0][0].descriptors))
-    ]
-    if max(growths) >= DRIFT or max(more) > 0:
-        return f"**Growth beyond the limit**: memory by {max(growths):.1f} MB, file descriptors by {max(more)}."
-    return f"Growth within the limits: memory less than {DRIFT:g} MB, file descriptors 0."
+        grown |= after - before >= DRIFT or high > low
+    verdict = "**Growth beyond the limits** of" if grown else "Growth within the limits: memory less than"
+    return f"{verdict} {DRIFT:g} MB, file descriptors 0.\n\n{markdown_table([*rows, *others])}"
 
 
 def main() -> None:

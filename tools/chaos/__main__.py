@@ -6,24 +6,44 @@ fault has processes of its own, so that faults do not affect each other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 from rclpy.utilities import get_rmw_implementation_identifier
 from tqdm import tqdm
 
-from benchmarks.document import machine, print_report, report_parser
+from benchmarks.document import machine, markdown_table, print_report, report_parser
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from tools.chaos.faults import FAULTS, Fault
-from tools.chaos.figures import figures
+from tools.chaos.figures import Figures, figures
 from tools.chaos.rig import Rig
-from tools.chaos.table import Outcome, table, verdict
 
 COMMAND = "python -m tools.chaos"
 PART = "make chaos"
 QUIET = 1.0  # load average before the run
 RECOVERY = 30.0  # s, limit of the recovery
+HEAD = [
+    "fault",
+    "reaction of the controller",
+    "safe torque after",
+    "position error, mrad",
+    "velocity, rad/s",
+    "commands per state",
+    "longest gap",
+    "active again after",
+]
+
+
+class Outcome(NamedTuple):
+    """Result of a fault: its figures, further text, and the exit codes of the processes."""
+
+    title: str
+    figures: Figures
+    note: str
+    exits: Sequence[tuple[str, int]]
 
 
 def run(fault: Fault) -> Outcome:
@@ -32,7 +52,7 @@ def run(fault: Fault) -> Outcome:
         rig = Rig(Path(folder), network=fault.network, controller=fault.controller, plant=fault.plant)
         with rig:
             rig.begin()
-            note = fault.breaking(rig)
+            note = fault.breaking(rig) or ""
             try:
                 rig.await_following(fault.title, RECOVERY)
             except RobotDynamicsError:
@@ -40,6 +60,41 @@ def run(fault: Fault) -> Outcome:
                 rig.mark("given_up")
             measured = figures(rig)
         return Outcome(fault.title, measured, note, rig.exits)
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Return a table with a row for each fault, and further text below."""
+    rows = [HEAD]
+    for outcome in outcomes:
+        f = outcome.figures
+        again = "**never**" if math.isinf(f.recovery) else "0 ms" if f.recovery == 0.0 else _seconds(f.recovery)
+        numbers = [
+            _number(1e3 * f.position_error, ".3g"),
+            _number(f.velocity, ".2f"),
+            _number(100.0 * f.command_share, ".0f", " %"),
+        ]
+        reaction = ", then ".join(f.modes) or "continues"
+        rows.append([outcome.title, reaction, _seconds(f.safe), *numbers, _seconds(f.gap), again])
+    notes = "\n".join(f"- {outcome.title}: {outcome.note}." for outcome in outcomes if outcome.note)
+    return f"{markdown_table(rows)}\n\n{notes}".strip()
+
+
+def verdict(outcomes: Sequence[Outcome]) -> str:
+    """Return two sentences on results that must never occur."""
+    wrong = sum(outcome.figures.invalid_efforts for outcome in outcomes)
+    failed = [f"{name} with {code} ({outcome.title})" for outcome in outcomes for name, code in outcome.exits if code]
+    return (
+        f"Efforts that were not finite or beyond the limits: {wrong or 'none'}. "
+        f"Processes that ended with an exit code other than 0, or by themselves: {', '.join(failed) or 'none'}."
+    )
+
+
+def _seconds(value: float) -> str:
+    return _number(1e3 * value, ".0f", " ms") if not value >= 1.0 else f"{value:.2f} s"
+
+
+def _number(value: float, form: str, unit: str = "") -> str:
+    return "–" if math.isnan(value) else f"{value:{form}}{unit}"
 
 
 def report(outcomes: Sequence[Outcome]) -> str:

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.robots import Floats
 from robot_dynamics_ros import RobotModel
-from tools.chaos.record import Joints, efforts, joints
-from tools.chaos.rig import COMMAND_TIMEOUT, RATE, Rig
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
+from tools.chaos.rig import COMMAND_TIMEOUT, RATE, Received, Rig
 
 NEAR = 1e-6  # Nm, tolerance of expected efforts
 ANSWERED_STATES = 5  # number of recent states that a command may answer
 BRAKES = "no commands: the drives' watchdog brakes"
+
+
+class Joints(NamedTuple):
+    """Joint messages in order of reception: times of reception (T,), s, positions and velocities (T, n)."""
+
+    times: Floats
+    position: Floats
+    velocity: Floats
+
+
+def joints(received: Received, names: Sequence[str]) -> Joints:
+    """Return deserialized JointState messages."""
+    reader = JointStateReader(names)
+    samples = [(at, sample) for at, data in received if (sample := reader.read(data)) is not None]
+    rows = np.array([(sample.q, sample.qd) for _, sample in samples]).reshape(-1, 2, len(names))
+    return Joints(np.array([at for at, _ in samples]), rows[:, 0], rows[:, 1])
 
 
 class Figures(NamedTuple):
@@ -59,7 +76,9 @@ def figures(rig: Rig) -> Figures:
     until = rig.marks.get("arm_lost", active)
     model, names = rig.model, rig.model.joint_names
     states, commands = joints(rig.states, names), joints(rig.commands, names)
-    effort, effort_times = efforts(rig.efforts, model.n), np.array(rig.efforts.times)
+    # The numbers are at the end of a Float64MultiArray.
+    effort = np.array([np.frombuffer(data[-8 * model.n :]) for _, data in rig.efforts]).reshape(-1, model.n)
+    effort_times = np.array([at for at, _ in rig.efforts])
     modes = ((BRAKES,) if is_silent(states.times, effort_times, begin, end) else ()) + _modes(rig, begin)
     return Figures(
         modes=modes,
@@ -69,7 +88,7 @@ def figures(rig: Rig) -> Figures:
         gap=float(np.diff(_with_ends(effort_times, begin, end)).max()),
         recovery=_recovery(rig, end, active),
         command_share=_command_share(states.times, effort_times, begin, end),
-        invalid_efforts=_invalid_efforts(model, effort),
+        invalid_efforts=int((~(np.abs(effort) <= model.effort_limits * (1.0 + 1e-12)).all(axis=1)).sum()),
     )
 
 
@@ -107,15 +126,10 @@ def is_safe(model: RobotModel, states: Joints, which: slice, effort: Floats) -> 
     for q, qd in zip(states.position[which], states.velocity[which], strict=True):
         gravity = model.gravity_torque(q)
         damping = 20.0 * model.mass_matrix(q) @ qd  # 2 zeta omega_n of config/panda.yaml
-        limited = np.clip(gravity - damping, -limits(model), limits(model))
+        limited = np.clip(gravity - damping, -model.effort_limits, model.effort_limits)
         if min(np.abs(effort - gravity).max(), np.abs(effort - limited).max()) < NEAR:
             return True
     return False
-
-
-def limits(model: RobotModel) -> Floats:
-    """Return the effort limits (n,), Nm."""
-    return np.asarray(model.effort_limits, dtype=np.float64)
 
 
 def _position_error(states: Joints, commands: Joints, begin: float, until: float) -> float:
@@ -150,8 +164,3 @@ def _recovery(rig: Rig, end: float, active: float) -> float:
 def _command_share(states: Floats, commands: Floats, begin: float, end: float) -> float:
     count = len(_within(states, begin, end))
     return len(_within(commands, begin, end)) / count if count > 0.1 * RATE * (end - begin) else math.nan
-
-
-def _invalid_efforts(model: RobotModel, effort: Floats) -> int:
-    inside = np.isfinite(effort) & (np.abs(effort) <= limits(model) * (1.0 + 1e-12))
-    return int(np.count_nonzero(~inside.all(axis=1)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 
@@ -12,6 +11,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.cli.processes import NodeProcess
 from tools.chaos.recording import JOINT_STATES, RECORDED, kept, start_recorder, stop_recorder
 from tools.chaos.rig import NODES, RECORDER, TRAJECTORY, TRAJECTORY_TOPIC, Rig
 
@@ -22,12 +22,12 @@ def flood(topics: Mapping[str, str], name: str, rig: Rig, rate: float = 50_000.0
     """Publish junk on topics at ``rate`` (Hz) each for ``seconds``; return the measured rate as text."""
     pairs = [f"{topic}={kind}" for topic, kind in topics.items()]
     how = ["--rate", str(rate), "--seconds", str(seconds), "--joints", *rig.model.joint_names]
-    return _send(rig, name, "tools.chaos.flood", *pairs, *how)
+    return _send(rig, name, *pairs, *how)
 
 
 def call(service: str, name: str, rig: Rig) -> str:
     """Call a service as fast as one client can; return the rate as text."""
-    return _send(rig, name, "tools.chaos.calls", service)
+    return _send(rig, name, service)
 
 
 def flood_recorder(rig: Rig) -> str:
@@ -39,12 +39,7 @@ def flood_recorder(rig: Rig) -> str:
     rig.node.destroy_publisher(publisher)
     stop_recorder(rig)
     found = kept(rig, bag)
-    lost, sent = found.lost(rig.marks["begin"], rig.marks["end"])
-    others, _ = found.lost(0.0, rig.marks["begin"])
-    return (
-        f"{reported}; the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk; {lost} of {sent} states sent "
-        f"meanwhile are lost, {others} of the earlier ones"
-    )
+    return f"{reported}; the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk; {found.losses(rig)}"
 
 
 def flood_trajectory_node(rig: Rig) -> str:
@@ -69,29 +64,22 @@ def flood_trajectory_node(rig: Rig) -> str:
     return f"{reported}; the trajectory that it then sent began {1e3 * away:.3g} mrad from the arm"
 
 
-def _send(rig: Rig, name: str, module: str, *arguments: str) -> str:
+def _send(rig: Rig, name: str, *arguments: str) -> str:
     """Run a sender until it ends; return its result as text."""
     before = rig.processes[name].memory()
-    log = rig.folder / "flood.log"
-    with log.open("w") as file:
-        sender = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            env=rig.environment,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    command = [sys.executable, "-m", "tools.chaos.flood", *arguments]
+    sender = NodeProcess("flood", rig.folder / "flood.log", command, rig.environment)
     try:
-        rig.wait(lambda: "begin" in log.read_text(), "the flood")
+        rig.wait(lambda: "begin" in sender.log.read_text(), "the flood")
         rig.mark("begin")
-        rig.wait(lambda: sender.poll() is not None, "the end of the flood")
+        rig.wait(lambda: sender.process.poll() is not None, "the end of the flood")
     finally:
-        sender.kill()
-        sender.wait()
+        sender.process.kill()
+        sender.process.wait()
     rig.mark("end")
     rig.watch(0.5)
-    reported = re.search(r"(\d+) (\w+) in ([\d.]+) s(.*)", log.read_text())
-    assert reported is not None, log.read_text()
+    reported = re.search(r"(\d+) (\w+) in ([\d.]+) s(.*)", sender.log.read_text())
+    assert reported is not None, sender.log.read_text()
     rate = float(reported[1]) / float(reported[3])
     growth, size = rig.processes[name].memory() - before, rig.processes[name].log.stat().st_size
     return f"{rate:.0f} {reported[2]}/s{reported[4]}, memory {growth:+.1f} MB, log {1e-6 * size:.1f} MB"

@@ -6,12 +6,11 @@ It forwards joint_states, effort_commands and /clock as bytes. Parameters change
 
 from __future__ import annotations
 
-import heapq
 import random
+import sched
 import struct
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -75,9 +74,8 @@ class NetworkNode(NodeProgram):
         for name, value in SETTINGS.items():
             self.declare_parameter(name, value)
         self.add_on_set_parameters_callback(self._set)
-        self._queue: list[tuple[float, int, Callable[[bytes], None], bytes]] = []
-        self._count = 0
-        self._changed = threading.Condition()
+        self._late = sched.scheduler(time.monotonic)
+        self._changed = threading.Event()
         self._sender = threading.Thread(target=self._send, daemon=True)
         self._connect(JointState, FROM_PLANT, "joint_states", 1)
         self._connect(Float64MultiArray, FROM_CONTROLLER, "effort_commands", 2)
@@ -104,28 +102,18 @@ class NetworkNode(NodeProgram):
             arrivals = line.arrivals(now, settings)
             if arrivals == [now]:
                 publisher.publish(data)
-            elif arrivals:
-                self._put_off(arrivals, publisher.publish, data)
+                return
+            for due in arrivals:
+                self._late.enterabs(due, 0, publisher.publish, (data,))
+            self._changed.set()
 
         self.create_subscription(kind, source, receive, QoSProfile(depth=10), raw=True)
-
-    def _put_off(self, arrivals: list[float], publish: Callable[[bytes], None], data: bytes) -> None:
-        with self._changed:
-            for due in arrivals:
-                self._count += 1
-                heapq.heappush(self._queue, (due, self._count, publish, data))
-            self._changed.notify()
 
     def _send(self) -> None:
         """Publish messages that are due, in a thread of its own, independent of timer periods."""
         while not self.done:
-            with self._changed:
-                wait = self._queue[0][0] - time.monotonic() if self._queue else 0.1
-                if wait > 0.0:
-                    self._changed.wait(wait)
-                    continue
-                _, _, publish, data = heapq.heappop(self._queue)
-            publish(data)
+            self._changed.clear()
+            self._changed.wait(self._late.run(blocking=False) or 0.1)
 
     def _set(self, changes: list[Parameter[Any]]) -> SetParametersResult:
         self._settings = self._settings | {change.name: float(change.value) for change in changes}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from robot_dynamics_ros.base.errors import BagWarning
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.messages.joint_state import stamp_of
-from tools.chaos.breaking import LASTS
+from tools.chaos.breaking import LASTS, lasting
 from tools.chaos.rig import NODES, RATE, RECORDER, Rig
 
 RECORDS = 5.0  # s of recording before the fault
@@ -48,6 +48,17 @@ class Kept(NamedTuple):
         found = [there for at, there in self.states if since <= at <= until]
         return found.count(False), len(found)
 
+    def losses(self, rig: Rig) -> str:
+        """Return the losses during the fault and before it as text."""
+        begin, end = rig.marks["begin"], rig.marks["end"]
+        lost, sent = self.lost(begin, end)
+        return f"{lost} of {sent} states sent meanwhile are lost, {self.lost(0.0, begin)[0]} of the earlier ones"
+
+    def last_losses(self, until: float) -> str:
+        """Return the losses up to a time as text."""
+        lost, sent = self.lost(0.0, until)
+        return f"the last {lost} of {sent} states are lost ({lost / RATE:.2f} s)"
+
 
 def start_recorder(rig: Rig, topics: Sequence[str] = RECORDED, disk: Path | None = None) -> Path:
     """Start a recorder and wait until it has recorded for some seconds and the arm follows; return the bag.
@@ -73,28 +84,22 @@ def stop_recorder(rig: Rig) -> None:
 def kill_recorder(rig: Rig) -> str:
     """Kill the recorder with SIGKILL and read its bag."""
     bag = start_recorder(rig)
-    killed = rig.mark("begin")
-    rig.signal(RECORDER, signal.SIGKILL)
-    rig.watch(LASTS)
-    rig.mark("end")
-    return _last(kept(rig, bag), killed)
+    with lasting(rig):
+        rig.signal(RECORDER, signal.SIGKILL)
+    return kept(rig, bag).last_losses(rig.marks["begin"])
 
 
 def pause_recorder(rig: Rig) -> str:
     """Stop the recorder with SIGSTOP, continue it, and end it with SIGINT."""
     bag = start_recorder(rig)
-    rig.mark("begin")
-    rig.signal(RECORDER, signal.SIGSTOP)
-    rig.watch(LASTS)
-    rig.mark("end")
+    with lasting(rig):
+        rig.signal(RECORDER, signal.SIGSTOP)
     rig.signal(RECORDER, signal.SIGCONT)
     rig.watch(LASTS)
     stop_recorder(rig)
     found, end = kept(rig, bag), rig.marks["end"]
-    lost, sent = found.lost(rig.marks["begin"], end)
-    before, _ = found.lost(0.0, rig.marks["begin"])
     after, _ = found.lost(end, end + LASTS - 0.5)
-    return f"{lost} of {sent} states sent meanwhile are lost, {before} of the earlier ones, {after} of the later ones"
+    return f"{found.losses(rig)}, {after} of the later ones"
 
 
 def fill_disk(rig: Rig) -> str:
@@ -112,7 +117,7 @@ def fill_disk(rig: Rig) -> str:
     inside = os.open(f"/proc/{rig.processes[RECORDER].process.pid}/root{disk}", os.O_RDONLY | os.O_DIRECTORY)
     try:
         seen = Path(f"/proc/self/fd/{inside}")
-        _fill(seen / "other")
+        subprocess.run(["dd", "if=/dev/zero", f"of={seen / 'other'}", "bs=64k"], capture_output=True, pass_fds=[inside])
         return f"a tmpfs; {_give_up(rig, seen / 'bag', rig.mark('begin'))}"
     finally:
         os.close(inside)
@@ -124,7 +129,7 @@ def _give_up(rig: Rig, bag: Path, full: float) -> str:
     rig.wait(lambda: recorder.process.poll() is not None, "the recorder to end", 30.0)
     rig.mark("end")
     reported = recorder.tail().splitlines()[-1].replace(f"{rig.folder}/", "")
-    return f"{_last(kept(rig, bag), full)}; its error: {reported}"
+    return f"{kept(rig, bag).last_losses(full)}; its error: {reported}"
 
 
 def has_small_disks(folder: Path) -> bool:
@@ -132,16 +137,6 @@ def has_small_disks(folder: Path) -> bool:
     if shutil.which("unshare") is None:
         return False
     return subprocess.run([*_SMALL_DISK, str(folder), "true"], capture_output=True, check=False).returncode == 0
-
-
-def _fill(file: Path) -> None:
-    """Fill the disk."""
-    with file.open("wb", buffering=0) as other:
-        try:
-            while True:
-                other.write(bytes(1 << 16))
-        except OSError:
-            pass
 
 
 def kept(rig: Rig, bag: Path) -> Kept:
@@ -155,11 +150,6 @@ def kept(rig: Rig, bag: Path) -> Kept:
                 counts[message.topic] += 1
                 if message.topic == JOINT_STATES:
                     stamps.add(stamp_of(message.data))
-    sent = [(at, stamp_of(data) in stamps) for at, data in zip(rig.states.times, rig.states.messages, strict=True)]
+    sent = [(at, stamp_of(data) in stamps) for at, data in rig.states]
     first = next(k for k, (_, there) in enumerate(sent) if there)
     return Kept(counts, sent[first:])
-
-
-def _last(found: Kept, moment: float) -> str:
-    lost, sent = found.lost(0.0, moment)
-    return f"the last {lost} of {sent} states are lost ({lost / RATE:.2f} s)"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import signal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import rclpy
-import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
@@ -23,18 +21,15 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from benchmarks.robots import Floats
+from benchmarks.robots import Floats, shipped, shipped_parameters, swing
 from benchmarks.ros_processes import MeasuredProcess
-from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
-from tools.chaos.record import Received, Report
 
 CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = "controller", "plant", "recorder", "network", "trajectory"
 TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
@@ -58,6 +53,19 @@ WATCHDOG: Mapping[str, object] = {
     "command_timeout": COMMAND_TIMEOUT,
     "on_command_timeout": "brake",
 }
+
+
+Received = list[tuple[float, bytes]]
+"""Times of reception (time.monotonic) and serialized messages of one topic."""
+
+
+class Report(NamedTuple):
+    """Report of the controller on /diagnostics: time, mode, previous mode (empty: no change), and cause."""
+
+    time: float
+    mode: str
+    before: str
+    cause: str
 
 
 class Rig:
@@ -84,13 +92,12 @@ class Rig:
         """``network`` is True to insert a bad network; parameters are added to ``SAFETY`` and ``WATCHDOG``."""
         self.folder = folder
         self._has_network = network
-        file = find_resource("config", f"{ROBOT}.yaml")
         robot = {
-            **yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"],
+            **shipped_parameters(ROBOT),
             "robot_description": robot_urdf(ROBOT).read_text(encoding="utf-8"),
-            "dynamics_file": str(dynamics_file(None, ROBOT)),
+            "dynamics_file": dynamics_file(None, ROBOT),
         }
-        self.model = RobotModel.from_urdf_file(robot_urdf(ROBOT), dynamics=dynamics_file(None, ROBOT))
+        self.model = shipped(ROBOT)
         self.ready = np.array(robot["initial_positions"])
         self._reader = JointStateReader(self.model.joint_names)
         self._parameters = {
@@ -102,28 +109,45 @@ class Rig:
         self.marks: dict[str, float] = {}
         self.exits: list[tuple[str, int]] = []
         self.processes: dict[str, MeasuredProcess] = {}
+        self._group = ProcessGroup()
 
     # Beginning and end
 
     def __enter__(self) -> Rig:
-        self._graph = private_graph()
-        self.environment = self._graph.__enter__()
-        self._group = ProcessGroup()
-        try:
+        with ExitStack() as stack:
+            self.environment = stack.enter_context(private_graph())
             domain = int(self.environment["ROS_DOMAIN_ID"])
             rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+            stack.callback(rclpy.try_shutdown)
             self.node = rclpy.create_node("chaos")
             self._executor = make_executor()
+            stack.callback(self._executor.shutdown)
             self._executor.add_node(self.node)
             self._trajectories = self.node.create_publisher(JointTrajectory, TRAJECTORY_TOPIC, QoSProfile(depth=5))
-        except BaseException:
-            self._leave()
-            raise
+            stack.callback(self._end_processes)
+            self._stack = stack.pop_all()
         return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _end_processes(self) -> None:
+        for process in self._group.members:
+            if process.process.poll() is None:
+                process.process.send_signal(signal.SIGCONT)
+        self._group.__exit__(RuntimeError, None, None)  # exit codes are part of the results
+        self.exits += [(process.name, process.process.returncode) for process in self._group.members]
 
     def begin(self) -> None:
         """Start the processes and wait until the arm follows the swing."""
-        self._listen()
+        apart = self._has_network
+        for kind, topic, received in (
+            (JointState, FROM_PLANT if apart else "joint_states", self.states),
+            (Float64MultiArray, FROM_CONTROLLER if apart else "effort_commands", self.efforts),
+            (JointState, "computed_torque_node/command_states", self.commands),
+        ):
+            self._keep(kind, topic, received)
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive_report, QoSProfile(depth=2000))
         if self._has_network:
             self.start(NETWORK, "tools.chaos.network", {})
         for name in (PLANT, CONTROLLER):
@@ -131,41 +155,18 @@ class Rig:
         self.await_following("the start")
         self.watch(SWUNG)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._leave()
+    def _keep(self, kind: Any, topic: str, received: Received) -> None:
+        def receive(data: bytes) -> None:
+            received.append((time.monotonic(), data))
 
-    def _leave(self) -> None:
-        for process in self._group.members:
-            if process.process.poll() is None:
-                process.process.send_signal(signal.SIGCONT)
-        self._group.__exit__(RuntimeError, None, None)  # exit codes are part of the results
-        self.exits += [(process.name, process.process.returncode) for process in self._group.members]
-        self._executor.shutdown()
-        rclpy.try_shutdown()
-        self._graph.__exit__(None, None, None)
-
-    def _listen(self) -> None:
-        states, effort_topic = ("joint_states", "effort_commands")
-        if self._has_network:
-            states, effort_topic = FROM_PLANT, FROM_CONTROLLER
-        deep = QoSProfile(depth=2000)
-        self._keep(JointState, states, self.states, deep)
-        self._keep(Float64MultiArray, effort_topic, self.efforts, deep)
-        self._keep(JointState, "computed_torque_node/command_states", self.commands, deep)
-        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive_report, deep)
-
-    def _keep(self, kind: Any, topic: str, received: Received, qos: QoSProfile) -> None:
-        self.node.create_subscription(kind, topic, lambda data: received.add(time.monotonic(), data), qos, raw=True)
+        self.node.create_subscription(kind, topic, receive, QoSProfile(depth=2000), raw=True)
 
     def _receive_report(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.name == "computed_torque_node: controller":
-                values = {pair.key: pair.value for pair in status.values}
-                if "mode" in values:
-                    reported = values["mode"], values.get("previous mode", ""), values.get("cause", "")
-                    self.reports.append(Report(time.monotonic(), *reported))
+            values = {pair.key: pair.value for pair in status.values}
+            if status.name == "computed_torque_node: controller" and "mode" in values:
+                reported = values["mode"], values.get("previous mode", ""), values.get("cause", "")
+                self.reports.append(Report(time.monotonic(), *reported))
 
     # Processes
 
@@ -228,31 +229,27 @@ class Rig:
     @property
     def active(self) -> bool:
         """True if the controller's last report is active, and it still publishes commands."""
-        fresh = len(self.efforts) > 0 and time.monotonic() - self.efforts.times[-1] < 0.5
+        fresh = bool(self.efforts) and time.monotonic() - self.efforts[-1][0] < 0.5
         return fresh and bool(self.reports) and self.reports[-1].mode == "active"
 
     @property
     def position(self) -> Floats:
         """Last measured position (n,), rad."""
-        sample = self._reader.read(self.states.messages[-1])
+        sample = self._reader.read(self.states[-1][1])
         assert sample is not None
         return sample.q
 
     def swing(self, start: Floats) -> None:
         """Send the swing: each joint moves towards the middle of its range and back, from the position (n,)."""
-        w, times = 2.0 * math.pi / SWING, np.linspace(0.0, 10.0 * SWING, 201)[1:]
         middle = (self.model.position_lower + self.model.position_upper) / 2.0
         amplitude = AMPLITUDE * np.where(start > middle, -1.0, 1.0)
-        q = start + np.outer(1.0 - np.cos(w * times), amplitude)
-        velocity = w * np.outer(np.sin(w * times), amplitude)
-        velocity[-1] = 0.0  # exactly, without rounding errors
-        acceleration = w**2 * np.outer(np.cos(w * times), amplitude)
-        points = TrajectoryPoints(self.model.joint_names, times, q, velocity, acceleration)
+        times = np.linspace(0.0, 10.0 * SWING, 201)[1:]
+        points = swing(self.model.joint_names, start, amplitude, SWING, times)
         self._trajectories.publish(trajectory_message(points))
 
     def await_following(self, after: str, patience: float = PATIENCE) -> None:
         """Wait until the controller is active, send it the swing, and wait until it follows it."""
-        self.wait(lambda: self.active and self.states.messages, f"the controller to be active after {after}", patience)
+        self.wait(lambda: self.active and self.states, f"the controller to be active after {after}", patience)
         self.mark("active")
         self.wait(self._trajectories.get_subscription_count, f"the controller to listen after {after}")
         log = self.processes[CONTROLLER].log
@@ -265,10 +262,6 @@ class Rig:
 
         self.wait(follows, f"the controller to follow a trajectory after {after}")
         self.mark("following")
-
-    def set_network(self, **settings: float) -> None:
-        """Change the network's settings, see network.SETTINGS."""
-        self.set_parameters("network", {name: float(value) for name, value in settings.items()})
 
     def set_parameters(self, node: str, values: Mapping[str, object]) -> None:
         """Set parameters of a node."""

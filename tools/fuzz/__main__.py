@@ -11,13 +11,14 @@ import gc
 import math
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from tqdm import tqdm
 
 from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.ros_processes import resident
+from tools.fuzz.inputs import run_all
 from tools.fuzz.targets import ALL, Target, compile_kernels
 from tools.fuzz.trial import Tally
 
@@ -66,7 +67,8 @@ def fuzz(target: Target, first: int, inputs: int, seconds: float = math.inf) -> 
     tally, samples, end = Tally(), [], time.monotonic() + seconds
     with tqdm(desc=target.name, total=inputs if inputs < sys.maxsize else None, leave=False, disable=None) as bar:
         while tally.tried < inputs and time.monotonic() < end:
-            _try_batch(target, tally, f"{first} {len(samples)}", min(BATCH, inputs - tally.tried))
+            count = min(BATCH, inputs - tally.tried)
+            run_all(target.inputs(), partial(tally.show, target.run), count, f"{first} {len(samples)}")
             gc.collect()
             samples.append(resident())
             bar.update(tally.tried - bar.n)
@@ -76,18 +78,6 @@ def fuzz(target: Target, first: int, inputs: int, seconds: float = math.inf) -> 
     if growth > GROWTH:
         tally.findings["memory growth"] = b"", f"by {growth:.1f} MB: {samples}"
     return tally, growth
-
-
-def _try_batch(target: Target, tally: Tally, of: str, count: int) -> None:
-    checks = list(HealthCheck)
-
-    @seed(of)
-    @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=checks)
-    @given(target.inputs())
-    def attempt(data: bytes) -> None:
-        tally.show(target.run, data)
-
-    attempt()
 
 
 def _keep(tally: Tally, folder: Path) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import hypothesis.strategies as st
@@ -22,7 +23,7 @@ from robot_dynamics_ros.recordings.bags.recovery import MCAP
 from robot_dynamics_ros.recordings.messages.joint_state import unchanged
 from support.bag_recordings import JOINT_STATE, START, TEXT, insert, joint_state, open_database, record, text
 from support.crafted_bags import many_names, mcap_record
-from tools.fuzz.inputs import RANDOM, damaged, pick, yaml_files
+from tools.fuzz.inputs import FEW, damaged, pick, yaml_files
 from tools.fuzz.trial import Wrong, with_bait
 
 Files = dict[str, bytes]
@@ -36,7 +37,7 @@ _KINDS = {
 _RECORD = struct.Struct("<BQ")  # operation and length of an MCAP record
 _CHUNK, _CHUNK_HEAD = 6, 28  # first and last arrival, size, checksum; compression and records follow
 _PAGE = 4096  # of sqlite3
-_VALUES = ("NULL", "''", "'x'", "1.5", "-1", "9223372036854775807", "x''", "x'00'", "zeroblob(3000000)", "'@bait@'",
+_VALUES = ("NULL", "''", "'x'", "1.5", "-1", "9223372036854775807", "x''", "x'00'", "zeroblob(300000)", "'@bait@'",
            "1e300", "CAST(x'ff' AS TEXT)", "rowid", "'1) UNION SELECT 1,2,3,4 --'")  # fmt: skip
 _COLUMNS = {
     "messages": ("id", "topic_id", "timestamp", "data"),
@@ -91,7 +92,7 @@ def bags(draw: DrawFn) -> bytes:
     """Return a damaged bag, in its structure or in its bytes."""
     files = dict(pick(draw, originals()))
     for name in {pick(draw, list(files)), pick(draw, list(files))}:
-        for _ in range(pick(draw, (1, 1, 1, 2, 4))):
+        for _ in range(draw(FEW)):
             kind = draw(st.integers(0, 2)) and name.rpartition(".")[2]
             if kind == "yaml":
                 files[name] = draw(yaml_files([_yaml(files[name])]))
@@ -100,7 +101,7 @@ def bags(draw: DrawFn) -> bytes:
             elif kind == "db3":
                 files[name] = _damaged_database(draw, files[name])
             else:
-                files[name] = damaged(draw(RANDOM), files[name])
+                files[name] = draw(damaged(files[name]))
     return packed(files)
 
 
@@ -111,10 +112,10 @@ def _yaml(data: bytes) -> object:
         return {}
 
 
-def _number(draw: DrawFn, size: int, length: int, order: str = "little") -> bytes:
+def _number(draw: DrawFn, size: int, length: int, order: Literal["little", "big"] = "little") -> bytes:
     top = 1 << 8 * size
     value = draw(st.sampled_from((0, 1, 8, length, length + 1, top // 2 - 1, top - 1)) | st.integers(0, length))
-    return (value % top).to_bytes(size, "little" if order == "little" else "big")
+    return (value % top).to_bytes(size, order)
 
 
 def _records(data: bytes) -> list[tuple[int, bytes]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from random import Random
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import hypothesis.strategies as st
 import yaml
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from robot_dynamics_ros.control import parameters as controller
@@ -28,8 +29,8 @@ TEXTS = st.sampled_from(
 ) | st.text(max_size=8)  # fmt: skip
 NAMES = st.sampled_from(("panda_joint1", "panda_link8", "panda_joint8", "parent", "none", "base"))
 LEAVES = st.floats() | st.floats(-10.0, 10.0) | st.integers() | st.booleans() | st.none() | NUMBERS | TEXTS | NAMES
-RANDOM = st.randoms(use_true_random=True)
 VALUES = LEAVES | st.lists(LEAVES, max_size=7) | st.dictionaries(TEXTS, LEAVES, max_size=2)
+FEW = st.sampled_from((1, 1, 1, 2, 4))
 
 _ATTRIBUTES = ("name", "type", "xyz", "rpy", "value", "link", "joint", "lower", "upper", "effort", "velocity", "ixx",
                "damping", "friction", "multiplier", "offset", "filename", "version", "quat_xyzw", "jerk")  # fmt: skip
@@ -66,8 +67,21 @@ _YAML_LINES = (
 )
 
 
+def run_all(strategy: SearchStrategy[T], run: Callable[[T], object], count: int, of: object) -> None:
+    """Call ``run`` with ``count`` inputs, always the same ones for a seed ``of``."""
+    checks = list(HealthCheck)
+
+    @seed(of)
+    @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=checks)
+    @given(strategy)
+    def attempt(data: T) -> None:
+        run(data)
+
+    attempt()
+
+
 def pick(draw: DrawFn, items: Sequence[T]) -> T:
-    """Return one of these."""
+    """Return one of these, faster than ``sampled_from``, which examines all of them."""
     return items[draw(st.integers(0, len(items) - 1))]
 
 
@@ -76,26 +90,24 @@ def mostly(usual: SearchStrategy[Any], unusual: SearchStrategy[Any], of: int = 1
     return st.integers(1, of).flatmap(lambda k: unusual if k == of // 2 else usual)
 
 
-def damaged(rng: Random, data: bytes) -> bytes:
-    """Return the bytes with some flipped, removed, repeated, swapped or inserted."""
-    kept = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 4, 16))):
-        at, other = rng.randint(0, len(kept)), rng.randint(0, len(kept))
-        span = rng.choice((1, 1, 2, 4, 8, 64, 1024))
-        match rng.randrange(6):
-            case 0:
-                kept[at : at + 1] = bytes(x ^ (1 << rng.randrange(8)) for x in kept[at : at + 1])
-            case 1:
-                kept[at : at + span] = rng.randbytes(rng.choice((0, span)))
-            case 2:
-                kept[at : at + span] = rng.choice((b"\0", b"\xff", b"\x7f", b"\x80")) * span
-            case 3:
-                kept[at : at + span] = kept[other : other + span]
-            case 4:
-                kept[at:at] = kept[other : other + span]
-            case 5:
-                del kept[at:]
-    return bytes(kept)
+def damaged(data: bytes) -> SearchStrategy[bytes]:
+    """Return a strategy of these bytes with a few parts removed, replaced or inserted."""
+    places, spans = st.integers(0, len(data)), st.sampled_from((0, 1, 1, 2, 4, 8, 64, 1024, len(data)))
+    copies = st.builds(lambda at, span: data[at : at + span], places, spans)
+    repeats = st.builds(lambda byte, span: byte * span, st.sampled_from((b"\0", b"\xff", b"\x7f", b"\x80")), FEW)
+    edits = st.lists(st.tuples(places, spans, st.binary(max_size=8) | repeats | copies), min_size=1, max_size=8)
+    return edits.map(partial(_edited, data))
+
+
+def as_yaml(content: object) -> bytes:
+    """Return a YAML file with this content."""
+    return yaml.safe_dump(content, allow_unicode=True).encode()
+
+
+def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:
+    for at, span, part in edits:
+        data = data[:at] + part + data[at + span :]
+    return data
 
 
 @st.composite
@@ -105,8 +117,8 @@ def urdfs(draw: DrawFn, originals: Sequence[bytes]) -> bytes:
     for _ in range(pick(draw, (1, 1, 1, 2, 3, 8))):
         _change_element(draw, root)
     data = ElementTree.tostring(root)
-    data = data if draw(st.integers(0, 9)) else damaged(draw(RANDOM), data)
-    return draw(mostly(st.just(b""), st.sampled_from(_XML_HEADS), 20)) + data
+    head = mostly(st.just(b""), st.sampled_from(_XML_HEADS), 20)
+    return draw(head) + draw(mostly(st.just(data), damaged(data), 10))
 
 
 def _change_element(draw: DrawFn, root: Element) -> None:
@@ -115,7 +127,7 @@ def _change_element(draw: DrawFn, root: Element) -> None:
         elements = [element for element in elements if element.tag in _TAGS] or elements
     element, other = pick(draw, elements), pick(draw, elements)
     key = pick(draw, list(element.attrib) or _ATTRIBUTES)
-    match draw(st.integers(0, 14)):
+    match draw(st.integers(0, 13)):
         case 0:
             element.attrib.pop(key, None)
         case 1 | 2 | 3:
@@ -132,27 +144,20 @@ def _change_element(draw: DrawFn, root: Element) -> None:
         case 8 if root not in other:
             element.append(copy.deepcopy(other))
         case 9:
-            element.tag = pick(draw, _TAGS)
+            element.tag, element.text = pick(draw, _TAGS), draw(TEXTS)
         case 10:
-            element.text = draw(TEXTS)
-        case 11:
             for child in element.iter():
                 if "type" in child.attrib:
                     child.set("type", pick(draw, _TYPES))
+        case 11:  # deep, or many siblings
+            tag, nested = pick(draw, _TAGS), draw(st.booleans())
+            for k in range(pick(draw, (2, 20, 300))):
+                child = ElementTree.SubElement(element, tag, name=f"n{k}")
+                element = child if nested else element
         case 12:
-            _nest(draw, element)
-        case 13:
             _name_files(draw, root)
-        case 14:
+        case 13:
             _append_links(draw, root)
-
-
-def _nest(draw: DrawFn, element: Element) -> None:
-    """Nest elements, or add many siblings."""
-    tag, nested = pick(draw, _TAGS), draw(st.booleans())
-    for k in range(pick(draw, (2, 20, 300))):
-        child = ElementTree.SubElement(element, tag, name=f"n{k}")
-        element = child if nested else element
 
 
 def _name_files(draw: DrawFn, root: Element) -> None:
@@ -182,10 +187,10 @@ def _append_links(draw: DrawFn, root: Element) -> None:
 def yaml_files(draw: DrawFn, originals: Sequence[object]) -> bytes:
     """Return a YAML file with values at random places removed, repeated or replaced, sometimes with damaged bytes."""
     content: Any = copy.deepcopy(pick(draw, originals))
-    for _ in range(pick(draw, (1, 1, 2, 4))):
+    for _ in range(draw(FEW)):
         content = _change_value(draw, content)
-    data = yaml.safe_dump(content, allow_unicode=True).encode()
-    data = data if draw(st.integers(0, 9)) else damaged(draw(RANDOM), data)
+    data = as_yaml(content)
+    data = draw(mostly(st.just(data), damaged(data), 10))
     line = draw(mostly(st.just(b""), st.sampled_from(_YAML_LINES), 20))
     return line + data if draw(st.booleans()) else data + line
 
@@ -212,9 +217,8 @@ def _change_value(draw: DrawFn, content: Any) -> Any:
     return content
 
 
-def _value_of(name: str) -> SearchStrategy[Any]:
+def _values_of(parameter: Any) -> SearchStrategy[Any]:
     """Return values of a parameter, half of them of the right type."""
-    parameter = next(parameter for parameter in controller.ALL if parameter.name == name)
     numbers = mostly(st.floats(1e-3, 1e3) | st.floats(0.0, 1.0), st.floats(), 4)
     right: SearchStrategy[Any] = st.lists(numbers, max_size=3)
     if isinstance(parameter.default, bool):
@@ -226,12 +230,11 @@ def _value_of(name: str) -> SearchStrategy[Any]:
     return mostly(right, LEAVES | st.binary(max_size=2) | st.lists(LEAVES | st.binary(max_size=2), max_size=2), 2)
 
 
-@st.composite
-def parameters(draw: DrawFn) -> bytes:
-    """Return a few parameters of the controller as YAML."""
-    names = [parameter.name for parameter in controller.ALL]
-    chosen = draw(st.lists(st.sampled_from(names), min_size=1, max_size=5, unique=True))
-    return yaml.safe_dump({name: draw(_value_of(name)) for name in chosen}, allow_unicode=True).encode()
+def parameters() -> SearchStrategy[dict[str, Any]]:
+    """Return a few parameters of the controller."""
+    values = {parameter.name: _values_of(parameter) for parameter in controller.ALL}
+    chosen = st.lists(st.sampled_from(sorted(values)), min_size=1, max_size=5, unique=True)
+    return chosen.flatmap(lambda names: st.fixed_dictionaries({name: values[name] for name in names}))
 
 
 _NODES = st.lists(
@@ -241,14 +244,11 @@ _NODES = st.lists(
 
 
 @st.composite
-def parameter_files(draw: DrawFn, originals: Sequence[object]) -> bytes:
+def parameter_files(draw: DrawFn, originals: Sequence[Any]) -> bytes:
     """Return a file with invalid parameters or unusual node names, half of them damaged."""
-    content: Any = (
-        {"/**": {"ros__parameters": yaml.safe_load(draw(parameters()))}}
-        if draw(st.booleans())
-        else pick(draw, originals)
-    )
+    invalid = parameters().map(lambda values: {"/**": {"ros__parameters": values}})
+    content = draw(invalid | st.sampled_from(originals))
     if draw(st.integers(0, 2)) == 1:
         content = {draw(_NODES): next(iter(content.values())), **content}
-    whole = yaml.safe_dump(content, allow_unicode=True).encode()
+    whole = as_yaml(content)
     return whole if draw(st.booleans()) else draw(yaml_files([content]))

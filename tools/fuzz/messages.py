@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import struct
-from random import Random
+from functools import partial
 from typing import Any
 
+import hypothesis.strategies as st
 import numpy as np
+from hypothesis.strategies import DrawFn, SearchStrategy
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.interface import Now, Output
@@ -15,8 +17,8 @@ from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings, TaskSpaceSettings
 from robot_dynamics_ros.recordings.messages.inputs import TARGETS, InputReader
-from support.bag_recordings import make, serialized
-from tools.fuzz.inputs import damaged
+from support.bag_recordings import JOINT_STATE, header, make, serialized
+from tools.fuzz.inputs import damaged, mostly
 from tools.fuzz.trial import Wrong
 
 _BEGIN = 1_700_000_000
@@ -25,93 +27,94 @@ _TOPICS = {b"s": "joint_states", b"t": "joint_trajectory", b"p": "target_pose", 
            b"a": "target_acceleration"}  # fmt: skip
 _PAYLOAD = struct.Struct("<10d")  # mass, centre of mass, inertia; the name of the link follows
 _JOINTS = ("joint1", "joint2")  # of planar_2r
-_ODD = (math.nan, math.inf, -math.inf, 1e308, -1e200, 1e20, 5e-324, 1e6)
-_FRAMES = ("", "", "", "base_link", "tool", "map", "ä", "a" * 5000, "@bait@")
+
+_NUMBERS = st.floats(-1.0, 1.0)
+_ODD = st.sampled_from((math.nan, math.inf, -math.inf, 1e308, -1e200, 1e20, 5e-324, 1e6))
+_NAMES = mostly(
+    st.permutations(_JOINTS), st.lists(st.sampled_from((*_JOINTS, "gripper", "", "ä", "a" * 5000)), max_size=3)
+)
+_FRAMES = st.sampled_from(("", "", "", "base_link", "tool", "map", "ä", "a" * 5000, "@bait@"))
+_LINKS = st.sampled_from(("link2", "link1", "tool", "base_link", "", "x"))
+_SPEEDS = st.sampled_from((0.0, 0.5, 1.0, -1.0)) | _ODD
+_SCALES = st.sampled_from((0, 0, 0, -300, -9, 9, 150, 300)).map(lambda power: 10.0**power)
+_PAUSES = st.sampled_from((1, 1, 1, 1, 2, 50, 2000))  # ms
 
 
-def sequence(rng: Random) -> bytes:
+def _row(size: int) -> SearchStrategy[Any]:
+    """Return rows of numbers, a few of them with odd numbers or another size."""
+    plain = st.lists(_NUMBERS, min_size=size, max_size=size)
+    return mostly(plain, st.lists(_NUMBERS | _ODD, max_size=size + 1)).map(partial(np.array, dtype=float))
+
+
+def _built(kind: str, *fields: SearchStrategy[Any]) -> SearchStrategy[Any]:
+    return st.builds(partial(make, kind), *fields)
+
+
+def _vector(kind: str) -> SearchStrategy[Any]:
+    number = mostly(_NUMBERS, _ODD, 50)
+    return _built(f"geometry_msgs/msg/{kind}", number, number, number)
+
+
+def _rotation(*numbers: float) -> Any:
+    return make("geometry_msgs/msg/Quaternion", *(x / (math.hypot(*numbers) or 1.0) for x in numbers))
+
+
+_CONTENTS = {
+    "target_pose": _built("geometry_msgs/msg/Pose", _vector("Point"), st.builds(_rotation, *[_NUMBERS] * 4)),
+    "target_twist": _built("geometry_msgs/msg/Twist", _vector("Vector3"), _vector("Vector3")),
+    "target_acceleration": _built("geometry_msgs/msg/Accel", _vector("Vector3"), _vector("Vector3")),
+}
+
+
+@st.composite
+def sequences(draw: DrawFn) -> bytes:
     """Return a law, and messages: kind, milliseconds since the previous one, bytes."""
-    law, at, parts = rng.choice(sorted(LAWS)), 0, []
+    law, at, parts = draw(st.sampled_from(sorted(LAWS))), 0, []
     usual = (b"p", b"w", b"a", b"s", b"s", b"t") if LAWS[law].task_space else (b"s", b"s", b"s", b"t")
-    for _ in range(rng.randrange(3, 40)):
-        pause = rng.choice((1, 1, 1, 1, 2, 50, 2000))
+    kinds = mostly(st.sampled_from(usual), st.sampled_from((b"v", b"l", *_TOPICS)), 10)
+    for kind in draw(st.lists(kinds, min_size=3, max_size=39)):
+        pause = draw(_PAUSES)
         at += pause
-        kind = rng.choice(usual if rng.random() < 0.9 else (b"v", b"l", *_TOPICS))
-        data = _message(rng, kind, at)
-        data = damaged(rng, data) if rng.random() < 0.2 else data
+        data = draw(_message(kind, at))
+        data = draw(mostly(st.just(data), damaged(data), 5))
         parts.append(_HEAD.pack(kind, pause, len(data)) + data)
     return law.encode().ljust(32) + b"".join(parts)
 
 
-def _message(rng: Random, kind: bytes, at: int) -> bytes:
+def _message(kind: bytes, at: int) -> SearchStrategy[bytes]:
     if kind == b"v":
-        return struct.pack("<d", rng.choice((0.0, 0.5, 1.0, -1.0, *_ODD)))
+        return _SPEEDS.map(partial(struct.pack, "<d"))
     if kind == b"l":
-        scale = 10.0 ** rng.choice((0, 0, 0, -300, -9, 9, 150, 300))
-        mass, *com = _row(rng, 4)
-        numbers = [abs(mass), *(0.1 * x for x in com), 1.0, 0.0, 0.0, 1.0, 0.0, 1.0]
-        link = rng.choice(("link2", "link1", "tool", "base_link", "", "x"))
-        return _PAYLOAD.pack(*(scale * number for number in numbers)) + link.encode()
+        return st.builds(_payload, _SCALES, *[_NUMBERS] * 4, link=_LINKS)
     if kind == b"s":
-        names = _names(rng)
-        rows = [_row(rng, _size(rng, len(names)) * (k == 0 or rng.random() < 0.8)) for k in range(3)]
-        return serialized("sensor_msgs/msg/JointState", _header(rng, at), names, *rows)
+        return st.builds(partial(serialized, JOINT_STATE), _header(at), _NAMES, _row(2), *[_row(2) | _row(0)] * 2)
     if kind == b"t":
-        return _trajectory(rng, at)
-    return _target(rng, _TOPICS[kind], at)
+        return _trajectory(at)
+    return st.builds(partial(serialized, TARGETS[_TOPICS[kind]]), _header(at), _CONTENTS[_TOPICS[kind]])
 
 
-def _names(rng: Random) -> list[str]:
-    names = rng.sample(_JOINTS, 2) if rng.random() < 0.2 else list(_JOINTS)
-    if rng.random() < 0.06:
-        names[rng.randrange(2)] = rng.choice(("", "ä", "a" * 5000, *_JOINTS))
-    return [*names, rng.choice(("gripper", *_JOINTS))] if rng.random() < 0.05 else names
+def _payload(scale: float, mass: float, *com: float, link: str) -> bytes:
+    numbers = (abs(mass), *com, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
+    return _PAYLOAD.pack(*(scale * number for number in numbers)) + link.encode()
 
 
-def _size(rng: Random, size: int) -> int:
-    return size if rng.random() < 0.94 else rng.choice((0, 1, size + 1, 100))
+def _header(at: int) -> SearchStrategy[Any]:
+    """Return headers with the stamp ``at`` (ms), a few with an odd one."""
+    stamp = st.just(_BEGIN * 10**9 + at * 10**6)
+    odd = st.sampled_from((-(2**31) * 10**9, 2**31 * 10**9 - 1, 0, _BEGIN * 10**9))
+    return st.builds(header, mostly(stamp, odd, 20), _FRAMES)
 
 
-def _row(rng: Random, size: int) -> Any:
-    row = np.array([rng.uniform(-1.0, 1.0) for _ in range(size)])
-    if size and rng.random() < 0.06:
-        row[rng.randrange(size)] = rng.choice(_ODD)
-    return row
-
-
-def _header(rng: Random, at: int) -> Any:
-    stamp = _BEGIN + at // 1000, at % 1000 * 1_000_000
-    if rng.random() < 0.05:
-        stamp = rng.choice((-(2**31), 2**31 - 1, 0, _BEGIN)), rng.choice((0, 2**32 - 1, 10**9))
-    return make("std_msgs/msg/Header", make("builtin_interfaces/msg/Time", *stamp), rng.choice(_FRAMES))
-
-
-def _trajectory(rng: Random, at: int) -> bytes:
-    header, names = _header(rng, at + rng.choice((0, 0, -500, 500))), _names(rng)
-    if rng.random() < 0.6:
-        header.stamp.sec = header.stamp.nanosec = 0
-    points, now = [], 0
-    present = [rng.random() < share for share in (0.97, 0.6, 0.4, 0.2)]
-    for _ in range(rng.choice((0, 1, 1, 2, 3, 3, 10))):
-        now += rng.choice((-10, 0, 1, 10**12)) if rng.random() < 0.1 else rng.randrange(1, 1500)
-        sec, nanosec = min(2**31 - 1, now // 1000), now % 1000 * 1_000_000
-        rows = [_row(rng, _size(rng, len(names))) if there else np.zeros(0) for there in present]
-        duration = make("builtin_interfaces/msg/Duration", sec, nanosec)
-        points.append(make("trajectory_msgs/msg/JointTrajectoryPoint", *rows, duration))
-    return serialized("trajectory_msgs/msg/JointTrajectory", header, names, points)
-
-
-def _target(rng: Random, topic: str, at: int) -> bytes:
-    first, second = _row(rng, 3).tolist(), [rng.gauss(0.0, 1.0) for _ in range(4)]
-    vector = "geometry_msgs/msg/Vector3"
-    if topic == "target_pose":
-        size = math.hypot(*second) if rng.random() < 0.9 else 1.0
-        turn = make("geometry_msgs/msg/Quaternion", *(x / size for x in second))
-        content = make("geometry_msgs/msg/Pose", make("geometry_msgs/msg/Point", *first), turn)
-    else:
-        kind = "geometry_msgs/msg/Twist" if topic == "target_twist" else "geometry_msgs/msg/Accel"
-        content = make(kind, make(vector, *first), make(vector, *_row(rng, 3).tolist()))
-    return serialized(TARGETS[topic], _header(rng, at), content)
+@st.composite
+def _trajectory(draw: DrawFn, at: int) -> bytes:
+    begin = draw(st.just(header(0)) | _header(at + draw(st.sampled_from((0, 0, -500, 500)))))
+    names, points, now = draw(_NAMES), [], 0
+    rows = [_row(len(names) if k == 0 or draw(st.booleans()) else 0) for k in range(4)]
+    for _ in range(draw(st.sampled_from((0, 1, 1, 2, 3, 3, 10)))):
+        now += draw(mostly(st.integers(1, 1500), st.sampled_from((-10, 0, 1, 10**12)), 10))
+        duration = make("builtin_interfaces/msg/Duration", min(2**31 - 1, now // 1000), now % 1000 * 1_000_000)
+        points.append(make("trajectory_msgs/msg/JointTrajectoryPoint", *map(draw, rows), duration))
+    return serialized("trajectory_msgs/msg/JointTrajectory", begin, names, points)
 
 
 def play(model: RobotModel, data: bytes) -> None:

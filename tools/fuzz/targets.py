@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from binascii import crc32
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import PackageNotFoundError, files
+from importlib.metadata import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -15,9 +16,10 @@ import numpy as np
 import yaml
 from hypothesis.strategies import SearchStrategy
 
+from benchmarks.robots import shipped
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
-from robot_dynamics_ros.base.resources import find_resource, robot_names, robot_urdf
+from robot_dynamics_ros.base.resources import robot_names, robot_urdf
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS
@@ -25,7 +27,7 @@ from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSet
 from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.control.warm_up import warm_up_controller
 from tools.fuzz import bags, inputs, messages
-from tools.fuzz.trial import Wrong, no_file_is_opened
+from tools.fuzz.trial import Wrong, no_file_is_opened, with_bait
 
 _CONFIG = Path(__file__).resolve().parents[2] / "config"
 _JOINT_LAWS = sorted(name for name, law in LAWS.items() if not law.task_space)
@@ -90,26 +92,30 @@ def drive(model: RobotModel, settings: ControllerSettings) -> None:
 
 @cache
 def _planar() -> RobotModel:
-    dynamics = find_resource("config", "planar_2r_tsai.dynamics.yaml")
-    return RobotModel.from_urdf_file(robot_urdf("planar_2r"), dynamics=dynamics)
+    return shipped("planar_2r", "planar_2r_tsai")
+
+
+@contextmanager
+def _written(data: bytes) -> Iterator[Path]:
+    """Yield a YAML file with these bytes."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "file.yaml"
+        file.write_bytes(with_bait(data))
+        yield file
 
 
 @cache
 def _urdfs() -> list[bytes]:
     """Return URDFs; small ones several times, so that small and large ones use the same time in total."""
-    found = [robot_urdf(name) for name in robot_names()]
-    try:
-        public = files("example-robot-data") or []
-    except PackageNotFoundError:
-        public = []
-    found += [Path(str(file.locate())) for file in public if file.suffix == ".urdf"]
-    texts = [file.read_bytes() for file in found]
+    public = [Path(str(file.locate())) for file in files("example-robot-data") or () if file.suffix == ".urdf"]
+    texts = [file.read_bytes() for file in [*map(robot_urdf, robot_names()), *public]]
     return [text for text in texts for _ in range(_LARGEST // len(text))]
 
 
 def _run_urdf(data: bytes) -> None:
+    text = with_bait(data)
     with no_file_is_opened():
-        model = RobotModel.from_urdf(data)
+        model = RobotModel.from_urdf(text)
     drive(model, ControllerSettings(law=_JOINT_LAWS[crc32(data) % len(_JOINT_LAWS)]))
 
 
@@ -118,38 +124,26 @@ def _yaml(pattern: str) -> list[Any]:
 
 
 def _run_dynamics_file(data: bytes) -> None:
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "dynamics.yaml"
-        file.write_bytes(data)
+    with _written(data) as file:
         model = RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=file)
     drive(model, ControllerSettings())
 
 
 def _run_messages(data: bytes) -> None:
-    messages.play(_planar(), data)
+    messages.play(_planar(), with_bait(data))
 
 
 def _run_parameters(data: bytes) -> None:
-    values = {p.name: p.default for p in controller.ALL} | yaml.safe_load(data)
+    values = {p.name: p.default for p in controller.ALL} | yaml.safe_load(with_bait(data))
     settings = read_settings(values.__getitem__)
     Tuning(_planar(), settings)
     drive(_planar(), settings)
 
 
 def _run_parameter_file(data: bytes) -> None:
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "parameters.yaml"
-        file.write_bytes(data)
+    with _written(data) as file:
         settings = read_settings(read_parameter_file(file, "/arm/computed_torque_node", controller.ALL))
     drive(_planar(), settings)
-
-
-def _dynamics_files() -> list[Any]:
-    return [_EVERY_KEY, *_yaml("*.dynamics.yaml")]
-
-
-def _parameter_files() -> list[Any]:
-    return [content for content in _yaml("*.yaml") if "ros__parameters" in str(content)]
 
 
 def compile_kernels() -> None:
@@ -162,10 +156,17 @@ def compile_kernels() -> None:
 
 _TARGETS = (
     Target("urdf", 50_000, lambda: inputs.urdfs(_urdfs()), _run_urdf),
-    Target("dynamics file", 10_000, lambda: inputs.yaml_files(_dynamics_files()), _run_dynamics_file),
-    Target("messages", 10_000, lambda: inputs.RANDOM.map(messages.sequence), _run_messages),
-    Target("parameters", 20_000, inputs.parameters, _run_parameters),
-    Target("parameter file", 5_000, lambda: inputs.parameter_files(_parameter_files()), _run_parameter_file),
+    Target(
+        "dynamics file", 10_000, lambda: inputs.yaml_files([_EVERY_KEY, *_yaml("*.dynamics.yaml")]), _run_dynamics_file
+    ),
+    Target("messages", 10_000, messages.sequences, _run_messages),
+    Target("parameters", 20_000, lambda: inputs.parameters().map(inputs.as_yaml), _run_parameters),
+    Target(
+        "parameter file",
+        5_000,
+        lambda: inputs.parameter_files([x for x in _yaml("*.yaml") if "ros__parameters" in str(x)]),
+        _run_parameter_file,
+    ),
     Target("bags", 5_000, bags.bags, bags.read),
 )
 ALL = {target.name: target for target in _TARGETS}

@@ -133,7 +133,7 @@ class Tally:
         """Run an input and record the result; return the kind of failure, or None."""
         self.tried += 1
         begin, held, highest = time.process_time(), resident(), _highest()
-        failure = self._outcome(run, with_bait(data))
+        failure = self._outcome(run, data)
         spent = time.process_time() - begin
         used = _highest() - held if _highest() > highest else 0.0
         self.slowest = max(self.slowest, spent)

@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import argparse
 import warnings
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
-from benchmarks.document import machine, markdown_table, replace_part
+from benchmarks.document import machine, markdown_table, print_report, report_parser
+from benchmarks.robots import Floats
 from tools.numerics.arms import ARMS, MOTIONS, load, same_axis
 from tools.numerics.bits import bits_table, compare
 from tools.numerics.errors import EPS, QUANTITIES, Measured, Plain, measure, motions
@@ -25,9 +23,17 @@ FEW = 3
 """Number of motions of a kind; FEW for arms of more than 10 joints, where 50 digits are slow."""
 
 CUSTOMISED = ("Panda", "km boom, cm wrist")
+PLAIN_HEAD = [
+    "arm",
+    "error of inverse_dynamics",
+    "error of its derivatives, by joint",
+    "condition number of M",
+    "scaled condition",
+    "error of forward_dynamics",
+    "in eps times scaled condition",
+]
 DUST = (1e-3, 1e-6, 1e-9, 1e-12, 1e-14, 1e-15, 1e-17)
 
-Floats = NDArray[np.float64]
 Found = Mapping[str, Mapping[str, Mapping[str, Floats]]]
 """Errors (motions,) by arm, kind of motion and quantity."""
 
@@ -51,19 +57,12 @@ def all_errors(arms: Mapping[str, Measured]) -> Found:
     }
 
 
-def arm_table(found: Found) -> str:
-    """Return a table of the largest and median error of each quantity, a row for each arm."""
-    rows = [["arm", *QUANTITIES]]
-    for arm, kinds in found.items():
-        rows.append([arm, *(_cell(np.concatenate([x[name] for x in kinds.values()])) for name in QUANTITIES)])
-    return markdown_table(rows)
-
-
-def motion_table(found: Found) -> str:
-    """Return a table of the largest and median error of each quantity, a row for each kind of motion."""
-    rows = [["motion", *QUANTITIES]]
-    for kind in MOTIONS:
-        rows.append([kind, *(_cell(np.concatenate([x[kind][name] for x in found.values()])) for name in QUANTITIES)])
+def error_table(title: str, groups: Mapping[str, Iterable[Mapping[str, Floats]]]) -> str:
+    """Return a table of the largest and median error of each quantity, a row for each group of results."""
+    rows = [[title, *QUANTITIES]]
+    for name, results in groups.items():
+        together = list(results)
+        rows.append([name, *(_cell(np.concatenate([x[quantity] for x in together])) for quantity in QUANTITIES)])
     return markdown_table(rows)
 
 
@@ -78,17 +77,7 @@ def _cell(errors: Floats) -> str:
 
 def plain_table(arms: Mapping[str, Measured]) -> str:
     """Return the largest relative errors and condition numbers for ordinary motions."""
-    rows = [
-        [
-            "arm",
-            "error of inverse_dynamics",
-            "error of its derivatives, by joint",
-            "condition number of M",
-            "scaled condition",
-            "error of forward_dynamics",
-            "in eps times scaled condition",
-        ]
-    ]
+    rows = [PLAIN_HEAD]
     for arm, measured in arms.items():
         found = [measured.plain_errors(x) for x in motions("ordinary", measured.model.n, samples(measured))]
         rows.append([arm, *_plain_cells(found)])
@@ -125,9 +114,9 @@ Command: `{COMMAND}`. {SAMPLES} motions of each kind for each arm ({FEW} for 30 
 
 Largest error, and in brackets the median over motions, in eps times the size of the terms:
 
-{arm_table(found)}
+{error_table("arm", {arm: kinds.values() for arm, kinds in found.items()})}
 
-{motion_table(found)}
+{error_table("motion", {kind: [kinds[kind] for kinds in found.values()] for kind in MOTIONS})}
 
 Largest relative errors for ordinary motions:
 
@@ -149,18 +138,12 @@ simulated Pandas with friction, from two processes each; the first has default s
 """
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the tables to this Markdown file")
-    options = parser.parse_args(arguments)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about properties that the unusual arms do not define
-        parts = {"make numerics, errors": error_report(), "make numerics, bits": bits_report()}
-    print("\n".join(parts.values()))
-    if options.write:
-        for part, text in parts.items():
-            replace_part(options.write, part, text)
+    options = report_parser(COMMAND, __doc__).parse_args()
+    warnings.simplefilter("ignore")  # about properties that the unusual arms do not define
+    print_report(options, error_report, "make numerics, errors")
+    print_report(options, bits_report, "make numerics, bits")
 
 
 if __name__ == "__main__":

@@ -7,21 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.robots import Floats, shipped
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import find_resource
+from support.arms import Arm, Joint, Link
 
-Floats = NDArray[np.float64]
 Motion = tuple[Floats, Floats, Floats]
-
-_SHIPPED = {
-    "Panda": ("panda", "panda"),
-    "UR5e": ("ur5e", "ur5e"),
-    "Puma 560": ("puma560", "puma560"),
-    "SCARA": ("scara", "scara"),
-    "geared planar arm": ("planar_2r", "planar_2r_tsai"),
-}
 
 _TURNS = ((0.0, 0.0, 0.0), (1.2, -0.4, 0.3), (-1.5, 0.0, 0.7), (0.6, 1.1, -0.2))  # rpy from link to link, rad
 
@@ -31,47 +22,38 @@ def chain(masses: Sequence[float], lengths: Sequence[float], way: float = 0.0) -
 
     ``way`` (m) is the distance from the root to the first joint.
     """
-    links, joints = ['<link name="link0"/>'], []
+    links, joints = [Link("link0")], []
     for k, (mass, length) in enumerate(zip(masses, lengths, strict=True), start=1):
         across = mass * length**2 / 12
-        links.append(
-            f'<link name="link{k}"><inertial><origin xyz="{length / 2!r} {0.05 * length!r} 0"/><mass value="{mass!r}"/>'
-            f'<inertia ixx="{0.1 * across!r}" ixy="0" ixz="0" iyy="{across!r}" iyz="0" '
-            f'izz="{across!r}"/></inertial></link>'
-        )
-        turn = " ".join(map(repr, _TURNS[k % len(_TURNS)]))
+        inertia = np.diag([0.1 * across, across, across])
+        links.append(Link(f"link{k}", mass, (length / 2, 0.05 * length, 0.0), inertia))
+        turn = _TURNS[k % len(_TURNS)]
         joints.append(
-            f'<joint name="joint{k}" type="continuous"><parent link="link{k - 1}"/><child link="link{k}"/>'
-            f'<origin xyz="{way!r} 0 0" rpy="{turn}"/><axis xyz="0 0 1"/></joint>'
+            Joint(f"joint{k}", "continuous", f"link{k - 1}", f"link{k}", xyz=(way, 0.0, 0.0), rpy=turn, limit="")
         )
         way = length
-    return RobotModel.from_urdf(f'<robot name="chain">{"".join(links + joints)}</robot>')
+    return RobotModel.from_urdf(Arm(tuple(links), tuple(joints)).urdf)
 
 
 def same_axis(dust_inertia: float) -> RobotModel:
     """Return two joints on one axis with a link of small inertia between them: a nearly singular mass matrix."""
-    rod = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>'
-    x = repr(dust_inertia)
-    dust = f'<inertia ixx="{x}" ixy="0" ixz="0" iyy="{x}" iyz="0" izz="{x}"/>'
-    axis = '<axis xyz="0 1 0"/>'
-    return RobotModel.from_urdf(
-        f'<robot name="same_axis"><link name="base"/>'
-        f'<link name="dust"><inertial><mass value="{x}"/>{dust}</inertial></link>'
-        f'<link name="rod"><inertial><origin xyz="0.3 0 0"/><mass value="2"/>{rod}</inertial></link>'
-        f'<joint name="first" type="continuous"><parent link="base"/><child link="dust"/>{axis}</joint>'
-        f'<joint name="second" type="continuous"><parent link="dust"/><child link="rod"/>{axis}</joint></robot>'
+    dust = Link("dust", dust_inertia, inertia=dust_inertia * np.eye(3))
+    rod = Link("rod", 2.0, (0.3, 0.0, 0.0), 0.1 * np.eye(3))
+    joints = (
+        Joint("first", "continuous", "base", "dust", axis=(0.0, 1.0, 0.0), limit=""),
+        Joint("second", "continuous", "dust", "rod", axis=(0.0, 1.0, 0.0), limit=""),
     )
-
-
-def _shipped(robot: str, dynamics: str) -> RobotModel:
-    file = find_resource("config", f"{dynamics}.dynamics.yaml")
-    return RobotModel.from_urdf_file(find_resource("urdf", f"{robot}.urdf"), dynamics=file)
+    return RobotModel.from_urdf(Arm((Link("base"), dust, rod), joints).urdf)
 
 
 _FALLING = [10.0 ** (3 - k) for k in range(7)]  # 1000 kg to 1 g
 
 _MADE: Mapping[str, Callable[[], RobotModel]] = {
-    **{title: partial(_shipped, *names) for title, names in _SHIPPED.items()},
+    "Panda": partial(shipped, "panda"),
+    "UR5e": partial(shipped, "ur5e"),
+    "Puma 560": partial(shipped, "puma560"),
+    "SCARA": partial(shipped, "scara"),
+    "geared planar arm": partial(shipped, "planar_2r", "planar_2r_tsai"),
     "7 equal links": lambda: chain([3.0] * 7, [0.4] * 7),
     "7 equal links, 50 m from the root": lambda: chain([3.0] * 7, [0.4] * 7, 50.0),
     "30 equal links": lambda: chain([3.0] * 30, [0.4] * 30),

@@ -15,16 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.document import markdown_table
-from benchmarks.robots import random_states
-from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.resources import find_resource
+from benchmarks.robots import Floats, random_states, shipped
 from robot_dynamics_ros.simulation.simulate import simulate
 from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
 
-Floats = NDArray[np.float64]
 Results = Mapping[str, Floats]
 
 STATES = 1100
@@ -50,14 +46,9 @@ CONDITIONS = {
 }
 
 
-def _load(robot: str, dynamics: str) -> RobotModel:
-    file = find_resource("config", f"{dynamics}.dynamics.yaml")
-    return RobotModel.from_urdf_file(find_resource("urdf", f"{robot}.urdf"), dynamics=file)
-
-
 def results(states: int = STATES) -> dict[str, Floats]:
     """Return all results to compare."""
-    panda, scara = _load("panda", "panda_coulomb"), _load("scara", "scara")
+    panda, scara = shipped("panda", "panda_coulomb"), shipped("scara")
     q, qd, qdd, tau = random_states(panda.n, states, 9)
     link, few = panda.link_names[-1], slice(0, 20)
     found: dict[str, Floats] = {
@@ -119,13 +110,9 @@ class Difference(NamedTuple):
 
 def difference(a: Results, b: Results) -> Difference:
     """Return the difference of two results by bits, so that NaN equals itself and -0 differs from 0."""
-    numbers, of, worst = 0, 0, 0.0
-    for name, ours in a.items():
-        other = b[name]
-        numbers += int((ours.view(np.int64) != other.view(np.int64)).sum())
-        of += ours.size
-        worst = max(worst, float(np.abs(ours - other).max() / np.abs(ours).max() / np.finfo(np.float64).eps))
-    return Difference(numbers, of, worst)
+    numbers = sum(int((a[name].view(np.int64) != b[name].view(np.int64)).sum()) for name in a)
+    worst = max(float(np.abs(a[name] - b[name]).max() / np.abs(a[name]).max()) for name in a)
+    return Difference(numbers, sum(ours.size for ours in a.values()), worst / np.finfo(np.float64).eps)
 
 
 def compare() -> dict[str, Difference]:

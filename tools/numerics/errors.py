@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from benchmarks.robots import Floats
 from robot_dynamics_ros import RobotModel, RobotModelError
 from tools.numerics import oracle as oracle
 from tools.numerics import scale as scale
 from tools.numerics.arms import MOTIONS, Motion
 from tools.numerics.derivative_scale import derivative_scales
 from tools.numerics.oracle import MP, Exact
-
-Floats = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -67,43 +65,36 @@ class Measured:
         rest, link = np.zeros(model.n), model.link_names[-1]
         bias, matrix = oracle.torque(robot, q, qd, rest), oracle.mass_matrix(robot, q)
         matrix_size, speeds = scale.matrix_scale(sizes, q), np.abs(qd) + scale.FLOOR
-        arguments: dict[str, tuple[Any, ...]] = {
-            "inverse_dynamics": motion,
-            "bias_torque": (q, qd),
-            "gravity_torque": (q,),
-            "mass_matrix": (q,),
-            "regressor": motion,
-            "jacobian": (q, link),
-            "jacobian_dot_qd": (q, qd, link),
-            "kinetic_energy": (q, qd),
-            "potential_energy": (q,),
-            "friction_torque": (q, qd),
+        # Arguments, exact result and size of the terms of each method.
+        table: dict[str, tuple[tuple[Any, ...], Any, Any]] = {
+            "inverse_dynamics": (motion, bias + matrix @ oracle.exact(qdd), scale.torque_scale(sizes, *motion)),
+            "bias_torque": ((q, qd), bias, scale.torque_scale(sizes, q, qd, rest)),
+            "gravity_torque": ((q,), oracle.torque(robot, q, rest, rest), scale.torque_scale(sizes, q, rest, rest)),
+            "mass_matrix": ((q,), matrix, matrix_size),
+            "regressor": (motion, oracle.regressor(model, robot, *motion), scale.regressor_scale(sizes, *motion)),
+            "jacobian": (
+                (q, link),
+                oracle.jacobian(model, robot, q, link),
+                scale.jacobian_scale(model, sizes, q, link),
+            ),
+            "jacobian_dot_qd": (
+                (q, qd, link),
+                oracle.jacobian_dot_qd(model, robot, q, qd, link),
+                scale.acceleration_scale(model, sizes, q, qd, link),
+            ),
+            "kinetic_energy": (
+                (q, qd),
+                oracle.kinetic_energy(matrix, qd),
+                0.5 * speeds @ matrix_size @ speeds + scale.FLOOR,
+            ),
+            "potential_energy": ((q,), oracle.potential_energy(robot, q), scale.potential_scale(sizes, q)),
+            "friction_torque": (
+                (q, qd),
+                oracle.friction_torque(model, robot, q, qd),
+                scale.friction_scale(model, sizes, q, qd),
+            ),
         }
-        exact = {
-            "inverse_dynamics": bias + matrix @ oracle.exact(qdd),
-            "bias_torque": bias,
-            "gravity_torque": oracle.torque(robot, q, rest, rest),
-            "mass_matrix": matrix,
-            "regressor": oracle.regressor(model, robot, *motion),
-            "jacobian": oracle.jacobian(model, robot, q, link),
-            "jacobian_dot_qd": oracle.jacobian_dot_qd(model, robot, q, qd, link),
-            "kinetic_energy": oracle.kinetic_energy(matrix, qd),
-            "potential_energy": oracle.potential_energy(robot, q),
-            "friction_torque": oracle.friction_torque(model, robot, q, qd),
-        }
-        size = {
-            "inverse_dynamics": scale.torque_scale(sizes, *motion),
-            "bias_torque": scale.torque_scale(sizes, q, qd, rest),
-            "gravity_torque": scale.torque_scale(sizes, q, rest, rest),
-            "mass_matrix": matrix_size,
-            "regressor": scale.regressor_scale(sizes, *motion),
-            "jacobian": scale.jacobian_scale(model, sizes, q, link),
-            "jacobian_dot_qd": scale.acceleration_scale(model, sizes, q, qd, link),
-            "kinetic_energy": 0.5 * speeds @ matrix_size @ speeds + scale.FLOOR,
-            "potential_energy": scale.potential_scale(sizes, q),
-            "friction_torque": scale.friction_scale(model, sizes, q, qd),
-        }
-        found = {name: units(self.ours(name, *arguments[name]), exact[name], size[name]) for name in arguments}
+        found = {name: units(self.ours(name, *given), exact, size) for name, (given, exact, size) in table.items()}
         ours, true, size_ = self._derivatives(motion)
         found["dtau/dq"], found["dtau/dqd"] = map(units, ours, true, size_)
         found["forward_dynamics"] = self._forward_error(motion, bias, matrix, matrix_size)
@@ -132,19 +123,21 @@ class Measured:
         rest = np.zeros(len(q))
         matrix, bias = oracle.mass_matrix(self.exact, q), oracle.torque(self.exact, q, qd, rest)
         tau = self.ours("inverse_dynamics", *motion)
-        true = bias + matrix @ oracle.exact(qdd)
-        torque_error = _relative(tau, true)
         ours, exact, _ = self._derivatives(motion)
-        slope_error = _relative_rows(np.hstack(ours), np.hstack(exact))
         root = np.array([MP.sqrt(x) for x in np.diag(matrix)])
-        scaled = _condition(matrix / np.outer(root, root))
         try:
             got = self.ours("forward_dynamics", q, qd, tau)
+            true, _ = oracle.acceleration(matrix, bias, tau)
+            error = float(_length(root * (oracle.exact(got) - true)) / _length(root * true))
         except RobotModelError:
-            return Plain(torque_error, slope_error, _condition(matrix), scaled, np.nan)
-        true, _ = oracle.acceleration(matrix, bias, tau)
-        error = float(_length(root * (oracle.exact(got) - true)) / _length(root * true))
-        return Plain(torque_error, slope_error, _condition(matrix), scaled, error)
+            error = np.nan
+        return Plain(
+            torque=_relative(tau, bias + matrix @ oracle.exact(qdd)),
+            derivatives=_relative_rows(np.hstack(ours), np.hstack(exact)),
+            condition=_condition(matrix),
+            scaled_condition=_condition(matrix / np.outer(root, root)),
+            acceleration=error,
+        )
 
 
 class Plain(NamedTuple):
