@@ -102,7 +102,8 @@ class EffortLimiter:
     def set(self, limits: Array, rates: Array) -> None:
         """Set effort ``limits`` (n,), Nm or N, and rate limits ``rates`` (n,), Nm/s or N/s, infinite for no limit."""
         self.limits, self._rates = limits, rates
-        self._hold_rates = np.minimum(rates, limits / _HOLD_RISE)
+        with np.errstate(over="ignore"):  # of an effort limit of 1e308
+            self._hold_rates = np.minimum(rates, limits / _HOLD_RISE)
 
     def start(self, effort: Array, requested: Array, seconds: float) -> None:
         """Start a ramp from ``effort`` (n,) to the ``requested`` effort (n,), which takes ``seconds``.

@@ -210,3 +210,10 @@ def test_a_guided_differential_brakes_before_the_limits_of_its_joints(velocity: 
         room = np.minimum(above, below)
         assert (np.abs(rates[room < 1e-3]) < 0.1).all()
     assert room.min() < 0.05 and np.abs(rates).max() < 0.01
+
+
+def test_the_largest_limits_do_not_overflow() -> None:
+    with np.errstate(all="raise"):
+        made = EffortLimiter(np.array([1e308]), np.array([np.inf]))
+        made.start(np.zeros(1), np.zeros(1), 0.0)
+        assert made.limit(np.array([5.0]), 0.001, 0.001).tolist() == [5.0]

@@ -353,7 +353,9 @@ def _channels(database: sqlite3.Connection) -> dict[int, Channel]:
             raise ValueError(f"{name} in it is not written by a recorder")
     names = {row[1] for row in database.execute("PRAGMA table_info(topics)")}
     offered = "offered_qos_profiles" if "offered_qos_profiles" in names else "''"
-    rows = database.execute(f"SELECT id, name, type, serialization_format, {offered} FROM topics")
+    rows = database.execute(
+        f"SELECT id, name, type, serialization_format, {offered} FROM topics WHERE typeof(id) = 'integer'"
+    )
     return {int(number): Channel(*map(str, texts)) for number, *texts in rows}
 
 

@@ -164,6 +164,19 @@ def test_a_damaged_page(tmp_path: Path) -> None:
     assert len(caught) == 1 and 5 < len(lost) < 14
 
 
+def test_topics_without_a_number(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "bag.db3", KINDS, "DELETE")
+    insert(database, some_messages(10))
+    database.execute("CREATE TABLE other AS SELECT * FROM topics")
+    database.execute("INSERT INTO other (name, type, serialization_format) VALUES ('a', 'b', 'cdr')")
+    database.execute("DROP TABLE topics")
+    database.execute("ALTER TABLE other RENAME TO topics")
+    database.commit()
+    database.close()
+    with BagReader(tmp_path / "bag.db3") as reader:
+        assert len(list(reader.messages())) == 10
+
+
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 def test_damaged_compressed_messages(plugin: StoragePlugin, tmp_path: Path) -> None:
     """One is truncated, one has an altered byte; the others are read."""
