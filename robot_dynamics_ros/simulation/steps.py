@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from robot_dynamics_ros.dynamics.kernels.compilation import kernel, load_source, threaded_kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import kernel, threaded_kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.arm import make_arm
@@ -95,6 +95,7 @@ def steps_for(model: RobotModel, arm: Arm) -> Steps:
     if not model.kernels.customised or type(arm.kind) is not Separable:
         return general
     # Deferred: only customised models need code generation.
+    from robot_dynamics_ros.dynamics.codegen.loading import load_source
     from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
     from robot_dynamics_ros.dynamics.codegen.tracing import FIXED_MODE_MOTION, trace_algorithm
 

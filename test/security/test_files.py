@@ -9,7 +9,7 @@ from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.control import parameters as controller
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
-from robot_dynamics_ros.dynamics.kernels import compilation
+from robot_dynamics_ros.dynamics.codegen import loading
 from support.crafted_bags import soon
 from tools.fuzz.trial import no_file_is_opened
 
@@ -101,7 +101,7 @@ def test_generated_source_excludes_names_of_the_robot(monkeypatch: pytest.Monkey
         written.extend((source, name))
         raise _Stop
 
-    for module in [compilation, *(m for m in list(sys.modules.values()) if getattr(m, "load_source", None))]:
+    for module in [loading, *(m for m in list(sys.modules.values()) if getattr(m, "load_source", None))]:
         monkeypatch.setattr(module, "load_source", load_source)
     urdf = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
     for name in ("joint1", "planar_2r", "link1"):

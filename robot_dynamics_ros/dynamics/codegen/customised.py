@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from robot_dynamics_ros.dynamics.codegen.loading import load_source
 from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
 from robot_dynamics_ros.dynamics.codegen.tracing import (
     FORWARD_DYNAMICS,
@@ -20,7 +21,7 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     Algorithm,
     trace_algorithm,
 )
-from robot_dynamics_ros.dynamics.kernels.compilation import compile_for, load_source
+from robot_dynamics_ros.dynamics.kernels.compilation import compile_for
 from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 

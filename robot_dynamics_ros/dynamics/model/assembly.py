@@ -17,11 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, did_you_mean
-from robot_dynamics_ros.dynamics.kernels.friction import depends_on_load
-from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import (
     BODY_SIZE,
-    FRICTION_SIZE,
     MASS,
     PRISMATIC,
     REVOLUTE,
@@ -32,14 +29,14 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model.couplings import Couplings
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, Rotor, Row
+from robot_dynamics_ros.dynamics.model.friction_table import check_static, friction_table
 from robot_dynamics_ros.dynamics.model.inertia import InertiaSum, check_inertia
 from robot_dynamics_ros.dynamics.model.inertia_errors import explain_inertia
 from robot_dynamics_ros.dynamics.model.joint_limits import limit_rows
 from robot_dynamics_ros.dynamics.model.model_data import (
     LinkFrame,
     ModelData,
-    check_load,
     check_mass,
     gravity_vector,
     massless,
@@ -101,63 +98,6 @@ def _axis_of_the_joint(description: Description, where: str, rotor: Rotor) -> Ar
         f'{where}: axis is missing, and the rotor does not drive exactly one joint with parent link "{rotor.carrier}". '
         f'Cure: add axis, in the frame of link "{rotor.carrier}"'
     )
-
-
-def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]) -> Array:
-    """Return the friction of the ``moving`` joints (bodies, FRICTION_SIZE); the dynamics file overrides the URDF.
-
-    The joints are in the order of the bodies. Columns, in SI units: viscous coefficient; Coulomb level for positive and
-    for negative velocities, static level (0: Coulomb level); Stribeck velocity; amplitude, per_turn and phase of the
-    ripple; amplitude, slope and shift of the sigmoid; load coefficient of driving and of backdriving. For a coupled
-    joint the phase is that at its offset. Raises RobotModelError for a load coefficient that is too large, and for one
-    of a joint that follows others.
-    """
-    table = np.zeros((len(moving), FRICTION_SIZE))
-    for row, joint in zip(table, moving, strict=True):
-        extra = dynamics.joints.get(joint.name, JointDynamics())
-        amplitude, per_turn, phase = extra.ripple
-        row[:] = (
-            joint.damping if extra.viscous is None else extra.viscous,
-            *_coulomb(joint, extra),
-            extra.static or 0.0,
-            extra.stribeck_velocity,
-            amplitude,
-            per_turn,
-            phase + per_turn * couplings.rows[joint.name].offset,  # positions in kernels are without the offset
-            *extra.sigmoid,
-            *_load_coefficients(extra),
-        )
-        where = f'{dynamics.source}: joint "{joint.name}"'
-        check_load(row, where)
-        if interpreted(depends_on_load)(row) and joint.name not in couplings.names:
-            raise RobotModelError(
-                f"{where} load_coefficient: the joint follows others and has no motor. "
-                "Cure: write it for the joint that moves this one"
-            )
-    return table
-
-
-def _load_coefficients(extra: JointDynamics) -> tuple[float, float]:
-    driving, backdriving = extra.load_coefficient, extra.load_coefficient_backdriving
-    return driving, driving if backdriving is None else backdriving
-
-
-def check_static(description: Description, dynamics: DynamicsFile) -> None:
-    """Raise RobotModelError if a joint's static friction is below its Coulomb level, of the file or of the URDF."""
-    for joint in description.joints:
-        extra = dynamics.joints.get(joint.name, JointDynamics())
-        level = max(_coulomb(joint, extra))
-        if extra.static is not None and extra.static < level:
-            raise RobotModelError(
-                f'{dynamics.source}: joint "{joint.name}" static: {extra.static:g} is below its Coulomb level '
-                f"{level:g}. Cure: increase static, or remove it"
-            )
-
-
-def _coulomb(joint: Joint, extra: JointDynamics) -> tuple[float, float]:
-    """Return the Coulomb levels in the joint's positive and negative direction."""
-    positive = joint.friction if extra.coulomb is None else extra.coulomb
-    return positive, positive if extra.coulomb_negative is None else extra.coulomb_negative
 
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)

@@ -44,6 +44,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 from robot_dynamics_ros.dynamics.kernels.placement import place_bodies
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
+from robot_dynamics_ros.dynamics.model.friction_table import check_load
 from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, real_numbers, symmetric
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
@@ -227,20 +228,6 @@ def without_rotors(data: ModelData) -> ModelData:
     parameters = data.parameters.copy()
     views(data.topology, parameters).rotors[:, ROTOR_INERTIA] = 0.0
     return replace(data, parameters=parameters)
-
-
-def check_load(joint: Array, where: str) -> None:
-    """Raise RobotModelError if the load increases the friction of a joint by as much as itself or more, also at rest.
-
-    ``joint`` (FRICTION_SIZE,) is a row of the friction table; ``where`` is the beginning of the message.
-    """
-    levels = joint[[COULOMB, COULOMB_NEGATIVE]]
-    at_rest = joint[_LOAD].max() * max([1.0, *(joint[STATIC] / levels[levels > 0.0])])
-    if at_rest >= 1.0:
-        raise RobotModelError(
-            f"{where}: the load coefficient times static over Coulomb level is {at_rest:g}: the joint could never be "
-            "moved. Cure: write a load_coefficient so that it is below 1"
-        )
 
 
 def _friction_factors(data: ModelData, friction: ArrayLike) -> Array:

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +14,9 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from robot_dynamics_ros.dynamics.kernels import entries
-from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import LOAD_BACKDRIVING, LOAD_DRIVING
-from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.arguments import evaluate, joint_vectors
 from robot_dynamics_ros.dynamics.model.assembly import assemble
 from robot_dynamics_ros.dynamics.model.couplings import resolve
 from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_bytes, read_dynamics_file
@@ -32,12 +29,13 @@ from robot_dynamics_ros.dynamics.model.model_data import (
     with_payload,
     without_rotors,
 )
-from robot_dynamics_ros.dynamics.model.properties import RobotProperties, Wrenches
+from robot_dynamics_ros.dynamics.model.properties import Wrenches
+from robot_dynamics_ros.dynamics.model.queries import RobotQueries
 from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class RobotModel(RobotProperties):
+class RobotModel(RobotQueries):
     """Rigid-body dynamics model of a robot arm: bodies, rotors and joint friction. Create it with ``from_urdf``.
 
     A model is immutable. Vectors have shape (..., n) in the order of ``joint_names``: positions in rad or m, efforts in
@@ -66,12 +64,7 @@ class RobotModel(RobotProperties):
             Name of an installed dynamics file such as "panda_coulomb", "none", or a path, in this order. None: the
             installed file with the robot's name, if there is one.
         gravity, joints, locked
-            As for ``from_urdf``.
-
-        Raises
-        ------
-        RobotDynamicsError
-            For an unknown name. Otherwise as for ``from_urdf``.
+            As for ``from_urdf``, also in errors. An unknown name raises RobotDynamicsError.
         """
         urdf, extra = robot_urdf(name), dynamics_file(dynamics, name)
         with warnings.catch_warnings():
@@ -89,19 +82,9 @@ class RobotModel(RobotProperties):
         locked: Mapping[str, float] | None = None,
         strict: bool = False,
     ) -> RobotModel:
-        """Return the model of a URDF file.
+        """Return the model of the URDF file at ``path``; the other arguments are those of ``from_urdf``.
 
-        Parameters
-        ----------
-        path
-            Path of the URDF file.
-        dynamics, gravity, joints, locked, strict
-            As for ``from_urdf``.
-
-        Raises
-        ------
-        RobotModelError
-            If the file cannot be read, and as for ``from_urdf``.
+        Raises RobotModelError if the file cannot be read, and as ``from_urdf``.
         """
         if "<robot" in str(path):
             raise RobotModelError("from_urdf_file: path is the text of a URDF. Cure: pass the text to from_urdf")
@@ -335,27 +318,6 @@ class RobotModel(RobotProperties):
         tau: Array | None = self.kernels.gravity_torque(q)
         return self.inverse_dynamics(q, self._zeros, self._zeros) if tau is None else tau
 
-    def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
-        """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).
-
-        Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
-        Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
-        """
-        both: Array | None = self.kernels.inverse_dynamics_derivatives(q, qd, qdd)
-        if both is None:
-            bound = self._bound(entries.inverse_dynamics_derivatives_batch)
-            both = np.moveaxis(self._run(bound, (2, *self._square), q=q, qd=qd, qdd=qdd), -3, 0).copy()
-        return both[0], both[1]
-
-    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Return the Coriolis matrix C (..., n, n) of the Christoffel symbols, Spong (9.61)-(9.63).
-
-        ``q`` and ``qd`` have shape (..., n). C qd is the velocity part of ``bias_torque``, and dM/dt - 2 C is
-        skew-symmetric: Spong, Proposition 9.1. It is computed as dtau/dqd / 2, which is equal: Echeandia and Wensing
-        2021.
-        """
-        return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
-
     def friction_torque(
         self,
         q: ArrayLike,
@@ -421,67 +383,6 @@ class RobotModel(RobotProperties):
         """Function of (smoothing velocity (1,), q, qd, load), the others (n,), like those of GeneralKernels."""
         return self.kernels.friction(self._data.friction)
 
-    def joint_reactions(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
-    ) -> Array:
-        """Return the wrench (..., moving joints, 6) of parent on child at each moving joint: Craig (6.49)-(6.52).
-
-        Force (N), then moment (Nm), at the origin and in the axes of the child link's frame, in the order of
-        ``moving_joints``. The axial component is the joint's torque without the part of its rotor. For coupled joints
-        it is the torque of an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
-        """
-        bound, shape = self._bound(entries.joint_wrenches_batch), (len(self.moving_joints), 6)
-        wrenches = {} if external_wrenches is None else external_wrenches
-        reactions = self._run(bound, shape, wrenches, q=q, qd=qd, qdd=qdd)
-        axes = self._data.link_rotations.reshape(-1, 3, 3)
-        force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (reactions[..., :3], reactions[..., 3:]))
-        return np.concatenate([force, moment], axis=-1)
-
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Return the regressor Y (..., n, parameters) at ``q``, ``qd``, ``qdd`` (..., n): Spong (9.121).
-
-        ``inverse_dynamics`` equals Y ``inertial_parameters``; ``parameter_names`` has the order of the columns.
-        """
-        count = PARAMETERS * len(self.moving_joints) + len(self._data.rotor_names)
-        bound = self._bound(entries.regressor_batch, self._data.link_rotations.copy())
-        columns = self._run(bound, (count, self.n), q=q, qd=qd, qdd=qdd)
-        return np.swapaxes(columns, -1, -2).copy()
-
-    def link_pose(self, q: ArrayLike, link: str) -> Array:
-        """Return the pose (..., 4, 4), m, of a link's frame in the root frame at ``q`` (..., n).
-
-        Raises RobotDynamicsError for an unknown link.
-        """
-        return self._run(self._bound(entries.link_pose_batch, *self._link(link)), (4, 4), q=q)
-
-    def jacobian(self, q: ArrayLike, link: str) -> Array:
-        """Return the Jacobian (..., 6, n) of a link frame's origin in root axes, linear rows first: Craig chapter 5.
-
-        ``q`` has shape (..., n). Raises RobotDynamicsError for an unknown link.
-        """
-        return self._run(self._bound(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q)
-
-    def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
-        """Return dJ/dt qd (..., 6): linear and angular acceleration of a link frame's origin at qdd = 0, root axes.
-
-        ``q`` and ``qd`` have shape (..., n). Raises RobotDynamicsError for an unknown link.
-        """
-        return self._run(self._bound(entries.jacobian_dot_qd_batch, *self._link(link)), (6,), q=q, qd=qd)
-
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Return the kinetic energy (...) of bodies and rotors, J: 1/2 qd^T M qd, Craig (6.71).
-
-        ``q`` and ``qd`` have shape (..., n).
-        """
-        return self._run(self._bound(entries.kinetic_energy_batch), (), q=q, qd=qd)[()]
-
-    def potential_energy(self, q: ArrayLike) -> Array:
-        """Return the potential energy (...) of the moving bodies, J, at ``q`` (..., n).
-
-        It is -sum m g . c, with the centres of mass c from the origin of the root frame.
-        """
-        return self._run(self._bound(entries.potential_energy_batch), (), q=q)[()]
-
     def warm_up(self) -> None:
         """Compile the kernels that a controller calls, or load them from the cache.
 
@@ -496,34 +397,3 @@ class RobotModel(RobotProperties):
         self.jacobian(rest, self.link_names[-1])
         if not self._data.massless_joints:
             self.forward_dynamics(rest + 0.5, rest, rest)  # the mass matrix may be singular at zero
-
-    @cached_property
-    def _square(self) -> tuple[int, int]:
-        return self.n, self.n
-
-    @cached_property
-    def _zeros(self) -> Array:
-        return np.zeros(self.n)
-
-    def _bound(self, function: Kernel, *extra: Any) -> Kernel:
-        return self.kernels.bound(function, *extra)
-
-    def _vectors(self, **vectors: ArrayLike) -> dict[str, Array]:
-        return {name: joint_vectors(name, value, self.joint_names) for name, value in vectors.items()}
-
-    def _run(
-        self, function: Kernel, shape: tuple[int, ...], wrenches: Wrenches | None = None, **vectors: ArrayLike
-    ) -> Array:
-        """Evaluate a batched kernel with one result of ``shape`` for each state, for one state or many."""
-        arguments = self._vectors(**vectors)
-        if wrenches is not None:
-            arguments = {"external_wrenches": self.body_wrenches(wrenches), **arguments}
-        result, singular = evaluate(function, shape, arguments)
-        if singular is not None:
-            joint, q = singular
-            cure = "add mass and inertia to the links beyond it" if np.isfinite(q).all() else "pass finite positions"
-            raise RobotModelError(
-                f'robot "{self.name}": the mass matrix is not positive definite at joint '
-                f'"{self.joint_names[joint]}", q = {q.tolist()}. Cure: {cure}'
-            )
-        return result

@@ -1,0 +1,139 @@
+"""Derivatives, reactions, regressor, poses, Jacobians and energies of a robot, a base class of RobotModel."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics_ros.base.errors import RobotModelError
+from robot_dynamics_ros.dynamics.kernels import entries
+from robot_dynamics_ros.dynamics.kernels.general import Kernel
+from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.arguments import evaluate, joint_vectors
+from robot_dynamics_ros.dynamics.model.properties import RobotProperties, Wrenches
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class RobotQueries(RobotProperties):
+    """Base class of RobotModel: derivatives, reactions, regressor, poses, Jacobians and energies.
+
+    Arguments have the shapes and units of RobotModel, which also has their errors.
+    """
+
+    def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+        """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).
+
+        Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
+        Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
+        """
+        both: Array | None = self.kernels.inverse_dynamics_derivatives(q, qd, qdd)
+        if both is None:
+            bound = self._bound(entries.inverse_dynamics_derivatives_batch)
+            both = np.moveaxis(self._run(bound, (2, *self._square), q=q, qd=qd, qdd=qdd), -3, 0).copy()
+        return both[0], both[1]
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Return the Coriolis matrix C (..., n, n) of the Christoffel symbols, Spong (9.61)-(9.63).
+
+        ``q`` and ``qd`` have shape (..., n). C qd is the velocity part of ``bias_torque``, and dM/dt - 2 C is
+        skew-symmetric: Spong, Proposition 9.1. It is computed as dtau/dqd / 2, which is equal: Echeandia and Wensing
+        2021.
+        """
+        return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
+
+    def joint_reactions(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """Return the wrench (..., moving joints, 6) of parent on child at each moving joint: Craig (6.49)-(6.52).
+
+        Force (N), then moment (Nm), at the origin and in the axes of the child link's frame, in the order of
+        ``moving_joints``. The axial component is the joint's torque without the part of its rotor. For coupled joints
+        it is the torque of an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
+        """
+        bound, shape = self._bound(entries.joint_wrenches_batch), (len(self.moving_joints), 6)
+        wrenches = {} if external_wrenches is None else external_wrenches
+        reactions = self._run(bound, shape, wrenches, q=q, qd=qd, qdd=qdd)
+        axes = self._data.link_rotations.reshape(-1, 3, 3)
+        force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (reactions[..., :3], reactions[..., 3:]))
+        return np.concatenate([force, moment], axis=-1)
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Return the regressor Y (..., n, parameters) at ``q``, ``qd``, ``qdd`` (..., n): Spong (9.121).
+
+        ``inverse_dynamics`` equals Y ``inertial_parameters``; ``parameter_names`` has the order of the columns.
+        """
+        count = PARAMETERS * len(self.moving_joints) + len(self._data.rotor_names)
+        bound = self._bound(entries.regressor_batch, self._data.link_rotations.copy())
+        columns = self._run(bound, (count, self.n), q=q, qd=qd, qdd=qdd)
+        return np.swapaxes(columns, -1, -2).copy()
+
+    def link_pose(self, q: ArrayLike, link: str) -> Array:
+        """Return the pose (..., 4, 4), m, of a link's frame in the root frame at ``q`` (..., n).
+
+        Raises RobotDynamicsError for an unknown link.
+        """
+        return self._run(self._bound(entries.link_pose_batch, *self._link(link)), (4, 4), q=q)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Array:
+        """Return the Jacobian (..., 6, n) of a link frame's origin in root axes, linear rows first: Craig chapter 5.
+
+        ``q`` has shape (..., n). Raises RobotDynamicsError for an unknown link.
+        """
+        return self._run(self._bound(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q)
+
+    def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
+        """Return dJ/dt qd (..., 6): linear and angular acceleration of a link frame's origin at qdd = 0, root axes.
+
+        ``q`` and ``qd`` have shape (..., n). Raises RobotDynamicsError for an unknown link.
+        """
+        return self._run(self._bound(entries.jacobian_dot_qd_batch, *self._link(link)), (6,), q=q, qd=qd)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Return the kinetic energy (...) of bodies and rotors, J: 1/2 qd^T M qd, Craig (6.71).
+
+        ``q`` and ``qd`` have shape (..., n).
+        """
+        return self._run(self._bound(entries.kinetic_energy_batch), (), q=q, qd=qd)[()]
+
+    def potential_energy(self, q: ArrayLike) -> Array:
+        """Return the potential energy (...) of the moving bodies, J, at ``q`` (..., n).
+
+        It is -sum m g . c, with the centres of mass c from the origin of the root frame.
+        """
+        return self._run(self._bound(entries.potential_energy_batch), (), q=q)[()]
+
+    @cached_property
+    def _square(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    @cached_property
+    def _zeros(self) -> Array:
+        return np.zeros(self.n)
+
+    def _bound(self, function: Kernel, *extra: Any) -> Kernel:
+        return self.kernels.bound(function, *extra)
+
+    def _vectors(self, **vectors: ArrayLike) -> dict[str, Array]:
+        return {name: joint_vectors(name, value, self.joint_names) for name, value in vectors.items()}
+
+    def _run(
+        self, function: Kernel, shape: tuple[int, ...], wrenches: Wrenches | None = None, **vectors: ArrayLike
+    ) -> Array:
+        """Evaluate a batched kernel with one result of ``shape`` for each state, for one state or many."""
+        arguments = self._vectors(**vectors)
+        if wrenches is not None:
+            arguments = {"external_wrenches": self.body_wrenches(wrenches), **arguments}
+        result, singular = evaluate(function, shape, arguments)
+        if singular is not None:
+            joint, q = singular
+            cure = "add mass and inertia to the links beyond it" if np.isfinite(q).all() else "pass finite positions"
+            raise RobotModelError(
+                f'robot "{self.name}": the mass matrix is not positive definite at joint '
+                f'"{self.joint_names[joint]}", q = {q.tolist()}. Cure: {cure}'
+            )
+        return result
