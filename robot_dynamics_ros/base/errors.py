@@ -64,6 +64,11 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return "".join(f"; did you mean {close}?" for close in get_close_matches(name, list(known), n=1))
 
 
+def use_one_of(name: object, known: Iterable[str]) -> str:
+    """Return the cure for an unknown ``name``: "use one of ", the ``known`` names, and the most similar one."""
+    return f"use one of {', '.join(known)}{did_you_mean(name, known)}"
+
+
 def printable(text: str) -> str:
     """Return ``text`` with its control characters, except for white space, replaced by escape sequences of Python.
 

@@ -9,7 +9,7 @@ from functools import cache
 from glob import escape, glob
 from pathlib import Path
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, did_you_mean, use_one_of
 
 _PACKAGE = "robot_dynamics_ros"
 _DYNAMICS = ".dynamics.yaml"
@@ -66,8 +66,7 @@ def find_resource(kind: str, name: str) -> Path:
     existing = _names(kind)
     if name not in existing:
         raise RobotDynamicsError(
-            f"{_PACKAGE} has no {kind} file {name!r} in {share_directory() / kind}. "
-            f"Cure: use one of {', '.join(existing)}{did_you_mean(name, existing)}"
+            f"{_PACKAGE} has no {kind} file {name!r} in {share_directory() / kind}. Cure: {use_one_of(name, existing)}"
         )
     return share_directory() / kind / name
 
@@ -90,9 +89,7 @@ def robot_urdf(name: str) -> Path:
     """
     robots = robot_names()
     if name not in robots:
-        raise RobotDynamicsError(
-            f"{_PACKAGE} has no robot {name!r}. Cure: use one of {', '.join(robots)}{did_you_mean(name, robots)}"
-        )
+        raise RobotDynamicsError(f"{_PACKAGE} has no robot {name!r}. Cure: {use_one_of(name, robots)}")
     return share_directory() / "urdf" / f"{name}.urdf"
 
 

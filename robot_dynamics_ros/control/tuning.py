@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
 from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.poses import COMPONENTS
 from robot_dynamics_ros.control.settings import ControllerSettings
@@ -294,7 +294,7 @@ def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: Ta
     link = link or ends[0]
     if link not in frames or frames[link].body < 0:
         moving = [name for name, frame in frames.items() if frame.body >= 0]
-        cure = f"use one of {', '.join(moving)}{did_you_mean(link, moving)}"
+        cure = use_one_of(link, moving)
         raise RobotDynamicsError(f'task_space.link: no moving link is named "{link}". Cure: {cure}')
     if len(rows) > model.n:
         raise RobotDynamicsError(

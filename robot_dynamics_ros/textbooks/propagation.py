@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
@@ -176,7 +176,7 @@ def _frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
     frame = model.link_frames.get(link)
     if frame is None:
         names = model.link_names
-        raise RobotDynamicsError(f'no link "{link}". Cure: use one of {", ".join(names)}{did_you_mean(link, names)}')
+        raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, names)}')
     pose = np.eye(4)
     pose[:3, :3], pose[:3, 3] = np.array(frame.rotation).reshape(3, 3), np.array(frame.position)
     return frame.body, pose

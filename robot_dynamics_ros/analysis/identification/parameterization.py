@@ -15,7 +15,7 @@ from robot_dynamics_ros.analysis.identification.friction import (
     friction_columns,
     nonlinear_friction,
 )
-from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
 from robot_dynamics_ros.dynamics.kernels.layout import COULOMB, COULOMB_NEGATIVE, SIGMOID_AMPLITUDE, STATIC, VISCOUS
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -74,7 +74,7 @@ class Parameterization:
         a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
         """
         if friction not in KINDS:
-            cure = f"use one of {', '.join(KINDS)}{did_you_mean(friction, KINDS)}"
+            cure = use_one_of(friction, KINDS)
             raise RobotDynamicsError(f"friction {friction!r} is unknown. Cure: {cure}")
         bare = model
         if model.payload_link is not None:

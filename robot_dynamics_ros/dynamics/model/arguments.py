@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
 from robot_dynamics_ros.dynamics.kernels.compilation import numba
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -97,9 +97,7 @@ def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping
     for link, value in wrenches.items():
         frame = frames.get(link)
         if frame is None:
-            raise RobotDynamicsError(
-                f'external_wrenches: no link "{link}". Cure: use one of {", ".join(frames)}{did_you_mean(link, frames)}'
-            )
+            raise RobotDynamicsError(f'external_wrenches: no link "{link}". Cure: {use_one_of(link, frames)}')
         wrench = real_numbers(value)
         if wrench is None:
             raise RobotDynamicsError(

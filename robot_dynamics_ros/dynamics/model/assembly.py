@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, did_you_mean
+from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
 from robot_dynamics_ros.dynamics.kernels.layout import (
     BODY_SIZE,
     MASS,
@@ -353,5 +353,5 @@ def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> N
         if name not in description.links:
             raise RobotModelError(
                 f'{dynamics.source}: link "{name}" does not exist in {description.source}. '
-                f"Cure: use one of {', '.join(description.links)}{did_you_mean(name, description.links)}"
+                f"Cure: {use_one_of(name, description.links)}"
             )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
-from robot_dynamics_ros.base.errors import RobotModelError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotModelError, use_one_of
 from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
 from robot_dynamics_ros.dynamics.model.urdf import MOVABLE, Description
 
@@ -147,7 +147,7 @@ def _references(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
 
 def _no_joint(description: Description, where: str, name: str, known: Iterable[str]) -> str:
     names = list(known)
-    cure = f"use one of {', '.join(names)}{did_you_mean(name, names)}"
+    cure = use_one_of(name, names)
     return f'{where}: {description.source} has no movable joint "{name}". Cure: {cure}'
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, did_you_mean
+from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.inertia import Inertial, payload_inertial, unit_vector
@@ -243,9 +243,7 @@ def _table(value: Any, known: tuple[str, ...] | None, where: str) -> Mapping[str
         if not isinstance(key, str):
             raise RobotModelError(f"{where}: key {key!r} is not a string. Cure: put it in quotes")
         if known is not None and key not in known:
-            raise RobotModelError(
-                f"{where}: unknown key {key!r}. Cure: use one of {', '.join(known)}{did_you_mean(key, known)}"
-            )
+            raise RobotModelError(f"{where}: unknown key {key!r}. Cure: {use_one_of(key, known)}")
     return value
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, did_you_mean
+from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
 from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
 from robot_dynamics_ros.dynamics.kernels.couplings import expand
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
@@ -189,9 +189,7 @@ def with_payload(data: ModelData, link: str, inertial: Inertial) -> ModelData:
     unknown link and for an inertia that overflows.
     """
     if not isinstance(link, str) or link not in data.frames:
-        raise RobotModelError(
-            f'payload: no link "{link}". Cure: use one of {", ".join(data.frames)}{did_you_mean(link, data.frames)}'
-        )
+        raise RobotModelError(f'payload: no link "{link}". Cure: {use_one_of(link, data.frames)}')
     loaded = _loaded(replace(data, payload=(link, inertial)))
     if not np.isfinite(loaded.parameters).all():
         raise RobotModelError(f'payload on link "{link}": the inertia overflows a float. Cure: check the units')

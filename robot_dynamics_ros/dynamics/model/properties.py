@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, use_one_of
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -275,9 +275,7 @@ class RobotProperties:
     def _link(self, link: str) -> tuple[int, Array]:
         frame = self._data.frames.get(link) if isinstance(link, str) else None
         if frame is None:
-            raise RobotDynamicsError(
-                f'no link "{link}". Cure: use one of {", ".join(self.link_names)}{did_you_mean(link, self.link_names)}'
-            )
+            raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, self.link_names)}')
         return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
 
     def __reduce__(self) -> tuple[Any, ...]:
