@@ -23,7 +23,8 @@ class JointDynamics:
 
     The friction at position q and velocity v, while the gear transmits the torque x to the link, is
 
-        F = viscous v + sign(v) (max(0, level(v) + ripple(q)) + mu |x| level(v) / c) + sigmoid(v)
+        F = viscous v + quadratic v |v| + cubic v^3 + sigmoid(v)
+            + sign(v) (max(0, level(v) + ripple(q)) + mu |x| level(v) / c)
         level(v)   = c + max(0, static - c) exp(-(v / stribeck_velocity)^2),  c = coulomb, for v < 0 coulomb_negative
         mu         = load_coefficient, for x v < 0 load_coefficient_backdriving
         ripple(q)  = amplitude sin(per_turn q + phase)
@@ -33,6 +34,8 @@ class JointDynamics:
     ----------
     viscous
         Viscous coefficient, N m s/rad or N s/m.
+    quadratic, cubic
+        Coefficients of v |v| and v^3, N m s^2/rad^2 and N m s^3/rad^3, or N s^2/m^2 and N s^3/m^3.
     coulomb, coulomb_negative
         Coulomb level, N m or N; the second one is for negative velocities, None: equal to the first.
     static
@@ -56,6 +59,8 @@ class JointDynamics:
     """
 
     viscous: float | None = None
+    quadratic: float = 0.0
+    cubic: float = 0.0
     coulomb: float | None = None
     coulomb_negative: float | None = None
     static: float | None = None
@@ -306,6 +311,8 @@ def _joint(value: Any, where: str) -> JointDynamics:
 
     return JointDynamics(
         viscous=optional("viscous"),
+        quadratic=optional("quadratic") or 0.0,
+        cubic=optional("cubic") or 0.0,
         coulomb=optional("coulomb"),
         coulomb_negative=optional("coulomb_negative"),
         static=optional("static"),
