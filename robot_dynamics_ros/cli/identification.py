@@ -87,9 +87,9 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
         type=partial(one_of, names=FRICTION_KINDS),
         choices=FRICTION_KINDS,
         default=FRICTION_KINDS[0],
-        help="friction to identify; auto: viscous and Coulomb friction, with the Stribeck effect or as a sigmoid for "
-        "joints in which cross-validation favours it; none: no friction; keep: the model's, unchanged (default: "
-        "%(default)s)",
+        help="friction to identify; auto: viscous and Coulomb friction; for joints in which cross-validation favours "
+        "it, with dependence on the load, the Stribeck effect or as a sigmoid, and with v|v| or v^3; none: no "
+        "friction; keep: the model's, unchanged (default: %(default)s)",
     )
     add_cutoff(parser)
     add_effort(parser)
@@ -138,7 +138,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
         print_json({"dynamics_file": arguments.output, **facts, "notes": notes})
         return
     if held_out is not None:
-        without = "" if arguments.friction == "none" else ", without rest and reversals, where friction is undetermined"
+        without = "" if arguments.friction == "none" else ", without rest, where friction is undetermined"
         print(wrapped(f"held out: {test_data}, {held_out['samples']} samples{without}"))
         print(_holdout_table(held_out["joints"]), end="\n\n")
     print(
@@ -198,7 +198,7 @@ def _held_out(
 def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
     fields = zip(*((motion.time, motion.q, motion.qd, motion.qdd, motion.tau) for motion in motions), strict=True)
     time, q, qd, qdd, tau = (np.concatenate(parts) for parts in fields)
-    return RecordedMotion(motions[0].joint_names, time, q, qd, qdd, tau, motions[0].smoothing)
+    return replace(motions[0], time=time, q=q, qd=qd, qdd=qdd, tau=tau)
 
 
 def _report(arguments: argparse.Namespace, identification: Identification, used: Sequence[RecordedMotion]) -> list[str]:

@@ -24,6 +24,8 @@ Facts = dict[str, Any]
 
 FRICTION_TERMS = {
     "viscous": layout.VISCOUS,
+    "quadratic": layout.QUADRATIC,
+    "cubic": layout.CUBIC,
     "coulomb": layout.COULOMB,
     "coulomb_negative": layout.COULOMB_NEGATIVE,
     "static": layout.STATIC,

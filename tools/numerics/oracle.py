@@ -300,7 +300,7 @@ def friction_torque(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: Arra
 
 
 def _joint_friction(line: Exact, position: Any, rate: Any) -> Any:
-    viscous, coulomb, negative, static, stribeck, ripple, per_turn, phase, amplitude, slope, shift = line
+    viscous, coulomb, negative, static, stribeck, ripple, per_turn, phase, amplitude, slope, shift, *_ = line
 
     def logistic(x: Any) -> Any:
         return 1 / (1 + MP.exp(-x))

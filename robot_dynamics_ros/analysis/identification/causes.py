@@ -78,6 +78,7 @@ def causes(model: RobotModel) -> Mapping[str, Cause]:
         "another direction of gravity": _gravity,
         **{f"a payload on {links[body]}": partial(_payload, body) for body in _payload_bodies(model)},
         FRICTION: friction,
+        "friction by load": _load_friction,
         "constant offsets": _offsets,
         "rotor inertia": _rotors,
         "a delay of the effort": _delay,
@@ -187,11 +188,10 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion, n = evidence.motion, model.n
     columns = np.zeros((len(motion.time), n, 3 * n))
     joints = np.arange(n)
-    # Coulomb friction is proportional to the speed of a joint at rest.
-    slow = np.maximum(REST_SHARE * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
+    direction = _direction(motion)
     columns[:, joints, joints] = motion.qd
-    columns[:, joints, n + joints] = np.clip(motion.qd / slow, 0.0, 1.0)
-    columns[:, joints, 2 * n + joints] = np.clip(motion.qd / slow, -1.0, 0.0)
+    columns[:, joints, n + joints] = np.maximum(direction, 0.0)
+    columns[:, joints, 2 * n + joints] = np.minimum(direction, 0.0)
 
     def describe(values: Array, errors: Array) -> str | None:
         viscous, forwards, backwards = values.reshape(3, model.n)
@@ -223,6 +223,31 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         )
 
     return Hypothesis(columns, describe, np.zeros(3 * n), complexity=1.3)
+
+
+def _direction(motion: RecordedMotion) -> Array:
+    """Return the sign (m, n) of the velocity; for a joint at rest its speed over that at which it starts to move."""
+    slow = np.maximum(REST_SHARE * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
+    return np.asarray(np.clip(motion.qd / slow, -1.0, 1.0))
+
+
+def _load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    motion = evidence.motion
+    load = np.abs(model.gear_load(motion.q, motion.qd, motion.qdd))
+    columns = (_direction(motion) * load)[:, :, np.newaxis] * np.eye(model.n)
+
+    def describe(values: Array, errors: Array) -> str | None:
+        matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(motion.tau)
+        listed = matters & (values > _SIGNIFICANT * errors) & (values < 1.0)
+        if not listed.any() or (matters & ~listed).any():
+            return None
+        each = ", ".join(f"{name} {values[j]:.2g}" for j, name in enumerate(model.joint_names) if listed[j])
+        return (
+            f"friction grows with the load, as in gears, by this share of the transmitted torque: {each}. Cure: add it "
+            "to load_coefficient in the dynamics file, or let identify do it"
+        )
+
+    return Hypothesis(columns, describe, np.zeros(model.n))
 
 
 def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:

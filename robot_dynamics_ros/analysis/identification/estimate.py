@@ -23,9 +23,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.optimize import lsq_linear
 
-from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS, FrictionShape, candidate_shapes
+from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS, FrictionShape
 from robot_dynamics_ros.analysis.identification.least_squares import (
     PARTS,
     BaseEstimate,
@@ -35,6 +34,7 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
 )
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import KINDS, Parameterization
+from robot_dynamics_ros.analysis.identification.shape_choice import chosen_shapes
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
@@ -181,13 +181,15 @@ _MIN_FRICTION = 1e-3  # of the joints' mean noise: prior of a friction coefficie
 FRICTION_KINDS = ("auto", *KINDS)
 """Friction to identify.
 
-``auto``: viscous and Coulomb friction, and for each joint the Stribeck effect or a sigmoid if cross-validation favours
-it. ``viscous_coulomb``: viscous and Coulomb friction. ``none``: no friction. ``keep``: the prior model's, unchanged.
+``auto``: viscous and Coulomb friction, and for each joint dependence on the load, the Stribeck effect or a sigmoid, and
+v |v| or v^3 if cross-validation favours it. ``viscous_coulomb``: viscous and Coulomb friction. ``none``: no friction.
+``keep``: the prior model's, unchanged.
 """
 
 _POSITIVE = (".mass", ".ixx", ".iyy", ".izz", "inertia", *(f".{name}" for name in COEFFICIENTS))
-_SIGNIFICANT = 2.0  # standard errors
-_BETTER = 0.95  # of the RMS error
+_CHOICES = 2  # of friction shapes: the second one with the inertias of the first
+_LOAD_ROUNDS = 10
+_LARGEST_LOAD = 0.9  # coefficient, at rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,17 +237,24 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
     """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
 
     ``model`` is the prior. ``motions`` must have its joints, in its order. ``friction`` is "viscous_coulomb", "none",
-    "keep" (the prior's) or "auto" (also Stribeck effect or sigmoid, where cross-validation favours it). Of a joint that
+    "keep" (the prior's) or "auto" (also what FRICTION_KINDS lists, where cross-validation favours it). Of a joint that
     does not move, neither torque nor friction is used. Raises RobotDynamicsError for any other kind, and BagError if
     the motions are too short.
     """
     parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
     samples, factors, estimate, weight, values = _fitted(parameterization, motions)
-    if friction == FRICTION_KINDS[0]:
-        shapes = _chosen_shapes(parameterization, samples, values, estimate.noise)
-        if shapes != parameterization.shapes:
-            parameterization = Parameterization.of(model, KINDS[0], shapes)
+    for _ in range(_CHOICES if friction == FRICTION_KINDS[0] else 0):
+        shapes = chosen_shapes(parameterization, samples, values, estimate.noise)
+        if shapes == parameterization.shapes:
+            break
+        known = dict(zip(parameterization.names, values.tolist(), strict=True))
+        parameterization = Parameterization.of(model, KINDS[0], shapes)
+        values = np.array([known.get(name, 0.0) for name in parameterization.names])
+        for _ in range(_LOAD_ROUNDS if parameterization.loaded else 1):
+            parameterization, before = replace(parameterization, at=values), estimate
             samples, factors, estimate, weight, values = _fitted(parameterization, motions)
+            if estimate.agrees(before):
+                break
     x = np.zeros(len(values))
     x[estimate.base.independent] = estimate.values
     least, constrained = (float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values))
@@ -263,52 +272,6 @@ def _fitted(
     prior = _prior(parameterization, estimate, samples)
     weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
     return samples, factors, estimate, weight, _fit(parameterization, factors.weighted(estimate.noise), prior, weight)
-
-
-def _chosen_shapes(
-    parameterization: Parameterization, samples: Samples, values: Array, noise: Array
-) -> tuple[FrictionShape, ...]:
-    """Return the friction shape of each joint, chosen by cross-validation with the inertias of ``values`` (p,).
-
-    Another shape than viscous and Coulomb friction must reduce the RMS error by 5 %, significantly, and must not
-    increase the error of all samples, including those near a reversal.
-    """
-    everywhere = replace(samples, used=np.ones_like(samples.used))
-    inertial = values * (np.arange(len(values)) < parameterization.new_rotors.stop)
-    chunks = everywhere.columns(parameterization)
-    torque = np.concatenate([torque - columns @ inertial for _, columns, torque in chunks]) / noise
-    moved = parameterization.moves.astype(np.float64)
-
-    def errors(shapes: Sequence[FrictionShape]) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Return the mean square of used and the sum of squares of all samples (PARTS, joints); True if physical."""
-        columns = parameterization.friction_torques(samples.qd, shapes) / noise[:, np.newaxis]
-        rows = np.concatenate([columns, torque[:, :, np.newaxis]], axis=2)
-        falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
-        physical = np.ones(len(shapes), dtype=bool)
-        squares = np.zeros_like(torque)
-        for part in range(PARTS):
-            left_out = samples.part == part
-            triangle = np.asarray(np.linalg.qr(rows[samples.used & ~left_out[:, np.newaxis]], mode="r"))
-            fit = lsq_linear(triangle[:, :-1], triangle[:, -1], (0.0, np.inf), method="bvls").x
-            _, forwards, backwards, static, _ = fit.reshape(len(COEFFICIENTS), -1)
-            physical &= (static >= np.maximum(forwards, backwards)) | ~falling
-            squares[left_out] = (rows[left_out] @ np.append(-fit, 1.0)) ** 2
-        parts = (np.arange(PARTS)[:, np.newaxis] == samples.part).astype(np.float64)
-        used, counts = parts @ (squares * samples.used) @ moved.T, parts @ samples.used @ moved.T
-        return used / np.maximum(counts, 1.0), parts @ squares @ moved.T, physical
-
-    chosen = list(parameterization.shapes)
-    before, before_all, _ = errors(chosen)
-    least = _BETTER**2 * before.mean(axis=0)
-    fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
-    for shapes in candidate_shapes(fastest):
-        after, after_all, physical = errors(shapes)
-        gain = before - after
-        clear = gain.mean(axis=0) > _SIGNIFICANT * gain.std(axis=0, ddof=1) / np.sqrt(PARTS)
-        better = (after.mean(axis=0) < least) & (after_all.sum(axis=0) <= before_all.sum(axis=0))
-        for j in np.flatnonzero(physical & clear & better):
-            chosen[j], least[j] = shapes[j], after[:, j].mean()
-    return tuple(chosen)
 
 
 def _prior(parameterization: Parameterization, estimate: BaseEstimate, samples: Samples) -> Array:
@@ -408,6 +371,9 @@ def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> 
     if "static" in entry:
         entry["static"] = max(entry["static"], entry["coulomb"], entry["coulomb_negative"])
         entry["stribeck_velocity"] = shape.stribeck_velocity
+    if "load_coefficient" in entry:  # a larger one locks the joint
+        ratio = entry.get("static", 0.0) / (min(entry["coulomb"], entry["coulomb_negative"]) or np.inf)
+        entry["load_coefficient"] = min(entry["load_coefficient"], _LARGEST_LOAD / max(1.0, ratio))
     return entry
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.friction import at_rest
+from robot_dynamics_ros.analysis.identification.friction import at_rest, nonlinear_friction
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.base.errors import BagError
@@ -28,6 +28,7 @@ PARTS = 5
 
 _CHUNK = 1024  # samples whose regressor is in memory at a time
 _REACH = 1.5  # periods of the cutoff over which the filter smears a step, to each side
+_REST = 1.0  # periods of the cutoff; a reversal is shorter
 _RANK_TOLERANCE = 1e-7  # relative length of a column that is independent of the others
 _MIN_NOISE = 1e-6  # of a joint's RMS torque, for simulations without noise
 _TINY = 1e-12  # Nm or N, of a joint without any torque
@@ -36,6 +37,7 @@ _NOISE_RATIO = 2.0  # of two estimates of a variance that noise alone explains
 _SIGNIFICANT = 1.5  # standard deviations of chi-squared above its mean
 _ITERATIONS = 30
 _CONVERGED = 1e-6
+_AGREES = 1e-3  # standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +46,31 @@ class Samples:
 
     Attributes
     ----------
+    recordings
+        The recordings, with all their samples, and the number of their samples for each one here.
     q, qd, qdd, tau
-        Position, velocity, acceleration and torque (m, n) in SI units.
+        Position, velocity, acceleration and torque (m, n) in SI units; the torque that is known is subtracted.
     qddd, taud
         Time derivatives (m, n) of acceleration and torque.
+    friction, frictiond
+        Friction (m, joints, c) of the joints for a unit of each coefficient, filtered as the torque is, and its time
+        derivative.
     used
         True (m, n) if the torque of this joint is used: it moves in some recording, and no joint with dry friction that
-        it moves is at rest or reverses within 1.5 periods of the filter's cutoff.
+        it moves is at rest within 1.5 periods of the filter's cutoff.
     part
         Number (m,) of the part of its recording, from 0 to PARTS - 1.
     """
 
+    recordings: tuple[tuple[RecordedMotion, int], ...]
     q: Array
     qd: Array
     qdd: Array
     tau: Array
     qddd: Array
     taud: Array
+    friction: Array
+    frictiond: Array
     used: NDArray[np.bool_]
     part: NDArray[np.intp]
 
@@ -71,7 +81,7 @@ class Samples:
         The filtered noise is nearly white there: parallel decimation, Gautier 1997. Without a filter all are returned.
         ``motions`` have the joints of the model, in its order.
         """
-        recordings = []
+        samples, recordings = [], []
         moves = ~np.all([motion.still for motion in motions], axis=0)
         for motion in motions:
             step = max(1, int(0.5 / motion.step + 1e-6)) if motion.step else 1
@@ -80,9 +90,19 @@ class Samples:
             # Noise in the position of a joint that does not move would separate inertias that move together.
             q = np.where(moves, motion.q, motion.q.mean(axis=0))
             qd, qdd = (np.where(moves, values, 0.0) for values in (motion.qd, motion.qdd))
-            rates = (np.gradient(values, motion.time, axis=0) for values in (qdd, motion.tau))
-            recordings.append((*(values[::step] for values in (q, qd, qdd, motion.tau, *rates)), used, part))
-        return cls(*(np.concatenate(parts) for parts in zip(*recordings, strict=True)))
+            moving = replace(motion, q=q, qd=qd, qdd=qdd)
+            friction = moving.filtered(parameterization.joint_friction)
+            rates = (np.gradient(values, motion.time, axis=0) for values in (qdd, motion.tau, friction))
+            qddd, taud, frictiond = rates
+            tau = motion.tau - moving.filtered(parameterization.known)
+            arrays = (q, qd, qdd, tau, qddd, taud, friction, frictiond)
+            samples.append((*(values[::step] for values in arrays), used, part))
+            recordings.append((moving, step))
+        return cls(tuple(recordings), *(np.concatenate(parts) for parts in zip(*samples, strict=True)))
+
+    def filtered(self, law: Callable[[Array], Array]) -> Array:
+        """Return ``law`` of the recorded velocities (k, n), filtered as the torque is, at the samples (m, ...)."""
+        return np.concatenate([motion.filtered(lambda q, qd, qdd: law(qd))[::step] for motion, step in self.recordings])
 
     def __len__(self) -> int:
         return len(self.q)
@@ -95,23 +115,29 @@ class Samples:
     def columns(self, parameterization: Parameterization, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
         """Yield slice, regressor columns (k, n, p) and torque (k, n) of chunks of the samples; unused rows are zero.
 
-        The known torque is subtracted. Each chunk repeats the last ``overlap`` samples of the one before it.
+        Each chunk repeats the last ``overlap`` samples of the one before it. Friction that depends on the load is
+        linearized about the parameters ``at``, so that least squares is a step of the Gauss-Newton method.
         """
         for start in range(0, len(self), _CHUNK):
             chunk = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
             motion = self.q[chunk], self.qd[chunk], self.qdd[chunk]
+            friction, torque = self.friction[chunk], self.tau[chunk]
+            columns = parameterization.columns(*motion, friction)
+            if parameterization.loaded:
+                derivatives = parameterization.load_derivatives(motion, columns, friction)
+                columns, torque = columns + derivatives, torque + derivatives @ parameterization.at
             used = self.used[chunk]
-            torque = (self.tau[chunk] - parameterization.known(*motion)) * used
-            yield chunk, parameterization.columns(*motion) * used[:, :, np.newaxis], torque
+            yield chunk, columns * used[:, :, np.newaxis], torque * used
 
 
 def torque_is_determined(parameterization: Parameterization, motion: RecordedMotion) -> NDArray[np.bool_]:
-    """Return True (m, n) unless a joint with dry friction that the coordinate moves is at rest or reverses nearby.
+    """Return True (m, n) unless a joint with dry friction that the coordinate moves is at rest nearby.
 
-    At rest is up to 2 % of the joint's highest speed in ``motion``; nearby, within 1.5 periods of the filter's cutoff.
+    At rest is up to 2 % of the joint's highest speed in ``motion``, for at least a period of the filter's cutoff;
+    nearby, within 1.5 periods.
     """
-    reach = math.ceil(_REACH / motion.step) if motion.step else 0
-    return ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach))
+    reach, shortest = (math.ceil(periods / motion.step) if motion.step else 0 for periods in (_REACH, _REST))
+    return ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach, max(1, shortest)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,19 +226,24 @@ class BaseEstimate:
     unseen: tuple[str, ...]
     still: tuple[str, ...] = ()
 
+    def agrees(self, other: BaseEstimate) -> bool:
+        """Return True if the values of another estimate differ by less than a thousandth of the standard deviations."""
+        same = np.array_equal(self.base.independent, other.base.independent)
+        return same and bool((np.abs(self.values - other.values) < _AGREES * self.deviations).all())
+
 
 def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
     """Estimate the base parameters by least squares, iteratively weighted by the inverse of each joint's RMS residual.
 
     ``factors`` are ``Factors.of(parameterization, samples)``. Raises BagError if a joint moves, but never for
-    long enough in one direction, or if there are too few torques (two or less for each base parameter).
+    long enough, or if there are too few torques (two or less for each base parameter).
     """
     base, counts, moves = parameterization.base, factors.counts.sum(axis=0), samples.qd.any(axis=0)
     idle = [name for name, here in zip(parameterization.model.joint_names, moves & (counts == 0), strict=True) if here]
     if idle:
         raise BagError(
-            f"the recording: {', '.join(idle)} never moves in one direction for longer than three periods of the "
-            "filter's cutoff. Cure: record longer motions of it to both sides, or give a higher cutoff"
+            f"the recording: {', '.join(idle)} never moves for longer than three periods of the filter's cutoff. "
+            "Cure: record longer motions of it, or give a higher cutoff"
         )
     if counts.sum() <= 2 * len(base.names):
         raise BagError(
@@ -272,14 +303,16 @@ def _modelling_error(
     These are a delay of the effort, a lag of the velocity, and friction nonlinear in the speed. 0 if insignificant.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
+    nonlinear = samples.filtered(lambda qd: nonlinear_friction(parameterization.joint_rates(qd), fastest))
 
     def neglected(chunk: slice, columns: Array) -> Array:
         q, qd, qdd, qddd = (values[chunk] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
-        late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd) @ x
-        lag = (late - columns @ x) / _LAG
+        friction, frictiond = samples.friction[chunk], samples.frictiond[chunk]
+        late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd, friction + _LAG * frictiond)
+        lag = (late - parameterization.columns(q, qd, qdd, friction)) @ x / _LAG
         effects = [samples.taud[chunk][:, :, np.newaxis], lag[:, :, np.newaxis]]
         if parameterization.friction == "viscous_coulomb":
-            effects.append(parameterization.nonlinear_friction(qd, fastest))
+            effects.append(parameterization.at_coordinates(nonlinear[chunk]))
         return np.concatenate(effects, axis=2)
 
     factors = Factors.of(parameterization, samples, neglected).weighted(noise)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +22,8 @@ _MAX_DEFAULT_CUTOFF = 10.0  # Hz
 _MIN_RATE_PER_CUTOFF = 6.0  # sampling rate over default cutoff
 _KEPT_PER_CUTOFF = 20.0  # samples that are kept for each period of the cutoff
 _EDGE = 1.5  # periods of the cutoff that are dropped at each end of a stretch
+_UNRELATED = 0.5  # periods of the cutoff between samples that the filter does not relate
+_MAX_STEP = 1.5  # median steps between samples of a stretch without a gap
 _JITTER = 0.05  # sampling periods that a stamp may deviate from an even grid
 _MAX_HOLE = 5.0  # sampling periods without a message that are interpolated
 _STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)  # first derivative, error (w dt)^4 / 30
@@ -104,6 +106,8 @@ class RecordedMotion:
         Position, velocity, acceleration and measured torque (m, n).
     smoothing
         The filter that all signals have passed.
+    every
+        Number of recorded messages for each sample.
     """
 
     joint_names: tuple[str, ...]
@@ -113,6 +117,7 @@ class RecordedMotion:
     qdd: Array
     tau: Array
     smoothing: Smoothing = Smoothing(0.0)
+    every: int = 1
 
     @property
     def step(self) -> float:
@@ -124,10 +129,33 @@ class RecordedMotion:
         """True (n,) for joints whose positions lie within less than 1e-3 rad or m."""
         return np.asarray(np.ptp(self.q, axis=0) < _REST_TRAVEL)
 
+    def filtered(self, law: Callable[[Array, Array, Array], Array]) -> Array:
+        """Return ``law(q, qd, qdd)`` (m, ...) after the filter that the torque has passed.
+
+        ``law`` is a function of motions (k, n). It may jump, as friction at a reversal: it is evaluated at the rate of
+        the recording, for interpolated motions. No filter crosses a gap. Without a filter, and for samples half a
+        period or more apart, the result is not filtered.
+        """
+        motion = (self.q, self.qd, self.qdd)
+        if not 0.0 < self.step < _UNRELATED:
+            return law(*motion)
+        from scipy import signal  # slow to import, which would delay --help
+
+        sections = signal.butter(self.smoothing.order, 2.0 * self.step / self.every, output="sos")
+        gaps = np.flatnonzero(np.diff(self.time) > _MAX_STEP * np.median(np.diff(self.time))) + 1
+        stretches = []
+        for rows in np.split(np.arange(len(self.time)), gaps):
+            places = np.linspace(rows[0], rows[-1], self.every * (len(rows) - 1) + 1)
+            fine = [np.stack([np.interp(places, rows, x) for x in values[rows].T], axis=1) for values in motion]
+            values = law(*fine)
+            length = min(math.ceil(_EDGE * self.every / self.step), len(values) - 1)
+            stretches.append(signal.sosfiltfilt(sections, values, axis=0, padlen=length)[:: self.every])
+        return np.concatenate(stretches)
+
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
         """Return the samples selected by a slice, a mask (m,) or an array of indices."""
         time, q, qd, qdd, tau = (field[samples] for field in (self.time, self.q, self.qd, self.qdd, self.tau))
-        return RecordedMotion(self.joint_names, time, q, qd, qdd, tau, self.smoothing)
+        return replace(self, time=time, q=q, qd=qd, qdd=qdd, tau=tau)
 
 
 def recorded_motion(
@@ -185,7 +213,8 @@ def recorded_motion(
     if len(stretches) > 1:
         _warn(f"it has {len(stretches) - 1} gaps longer than {_MAX_HOLE:g} periods; each stretch is filtered by itself")
     time, q, qd, qdd, tau = (np.concatenate(parts) for parts in zip(*stretches, strict=True))
-    return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing)
+    every = max(1, round(float(np.median(np.diff(time))) / period))
+    return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing, every)
 
 
 def _filtered(
@@ -212,7 +241,7 @@ def _filtered(
 
     kept = slice(edge, len(times) - edge)
     if smoothing.cutoff:
-        kept = slice(edge, len(times) - edge, max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even))))
+        kept = slice(edge, len(times) - edge, max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even) + 1e-6)))
         sections = signal.butter(smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos")
 
     def smooth(values: Array) -> Array:
@@ -248,7 +277,8 @@ class TorqueAnalysis:
     motion
         The motion, with the measured torque ``motion.tau``.
     inertia, velocity, gravity, friction
-        Terms of the model: M(q) qdd, V(q, qd) = C(q, qd) qd and G(q) of Craig (6.59), rotors included, and F(q, qd).
+        Terms of the model: M(q) qdd, V(q, qd) = C(q, qd) qd and G(q) of Craig (6.59), rotors included, and F(q, qd),
+        which passes the filter of the measured torque.
     """
 
     motion: RecordedMotion
@@ -312,7 +342,8 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     inertia = model.inverse_dynamics(q, qd, qdd)
     inertia -= bias
     bias -= gravity
-    return TorqueAnalysis(motion, inertia, bias, gravity, model.friction_torque(q, qd, qdd=qdd))
+    friction = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
+    return TorqueAnalysis(motion, inertia, bias, gravity, friction)
 
 
 def root_mean_square(values: Array) -> Array:

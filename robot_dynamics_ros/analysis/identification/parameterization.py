@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,10 +12,18 @@ from robot_dynamics_ros.analysis.identification.friction import (
     COEFFICIENTS,
     FrictionShape,
     friction_columns,
-    nonlinear_friction,
 )
 from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
-from robot_dynamics_ros.dynamics.kernels.layout import COULOMB, COULOMB_NEGATIVE, SIGMOID_AMPLITUDE, STATIC, VISCOUS
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    COULOMB,
+    COULOMB_NEGATIVE,
+    CUBIC,
+    LOAD_DRIVING,
+    QUADRATIC,
+    SIGMOID_AMPLITUDE,
+    STATIC,
+    VISCOUS,
+)
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -27,6 +34,9 @@ from robot_dynamics_ros.dynamics.model.minimal_parameters import position_ranges
 KINDS = ("viscous_coulomb", "none", "keep")
 """Friction to identify: viscous and Coulomb friction with the given shapes; no friction; the prior's, unchanged."""
 
+_STATIC, _LOAD = COEFFICIENTS.index("static"), COEFFICIENTS.index("load_coefficient")
+_CHUNK = 1024  # states whose regressor is in memory at a time
+_LARGEST_RATIO = 10.0  # of static to Coulomb level
 _STATES = 6  # random states for each parameter of a joint
 _SPEED, _ACCELERATION = 3.0, 10.0  # of random states, if there is no limit
 
@@ -35,7 +45,7 @@ _SPEED, _ACCELERATION = 3.0, 10.0  # of random states, if there is no limit
 class Parameterization:
     """Linear model of the torque in p parameters x: tau = columns(q, qd, qdd) x + known(q, qd, qdd).
 
-    COEFFICIENTS of friction are viscous, coulomb, coulomb_negative, static and sigmoid (amplitude), in this order.
+    Friction that depends on the load is bilinear: its columns are those under the load at given parameters, ``at``.
     Coordinates are the n independent joints of the model; "joints" in a shape is the number of its moving joints.
 
     Attributes
@@ -53,6 +63,8 @@ class Parameterization:
         motion distinguishes a second level from a weight.
     own
         Values (p,) of the prior model in SI units, without its payload, whose torque is in ``known``.
+    at
+        Values (p,) that determine the load.
     """
 
     model: RobotModel
@@ -60,6 +72,7 @@ class Parameterization:
     shapes: tuple[FrictionShape, ...]
     names: tuple[str, ...]
     own: Array
+    at: Array
     _bare: RobotModel
     _factors: Array  # (joints, n): G, from the rates of the coordinates to those of the moving joints
     _tail: Array  # (all columns after the model's own, used ones): selects and merges columns
@@ -86,11 +99,12 @@ class Parameterization:
         names = (*model.parameter_names, *tail)
         values = np.zeros((len(kinds), len(joints)))
         if friction == "viscous_coulomb":
-            columns = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, SIGMOID_AMPLITUDE]
+            columns = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, SIGMOID_AMPLITUDE, QUADRATIC, CUBIC, LOAD_DRIVING]
             values[1:] = model.friction_parameters[:, columns].T
         own = np.concatenate([bare.inertial_parameters, values.ravel()])
-        shapes = shapes or (FrictionShape(),) * len(joints)
-        full = cls(model, friction, shapes, names, own, bare, tree.couplings, np.eye(len(tail)))
+        if shapes is None or friction != KINDS[0]:
+            shapes = (FrictionShape(),) * len(joints)
+        full = cls(model, friction, shapes, names, own, own, bare, tree.couplings, np.eye(len(tail)))
         driven = np.any(tree.rotor_couplings != 0.0, axis=0)
         return full._reduced(np.any(tree.couplings[:, driven], axis=1))
 
@@ -110,7 +124,7 @@ class Parameterization:
                     tail[k, k - joints] = 1.0
         keep = np.concatenate([np.ones(first, dtype=bool), kept])
         names = tuple(name for name, used in zip(self.names, keep, strict=True) if used)
-        return replace(self, names=names, own=self.own[keep], _tail=tail[:, kept])
+        return replace(self, names=names, own=self.own[keep], at=self.at[keep], _tail=tail[:, kept])
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -140,34 +154,81 @@ class Parameterization:
         """Slice of ``names`` after the bodies' parameters: rotor inertias and friction coefficients."""
         return slice(PARAMETERS * self.bodies, len(self.names))
 
-    def columns(self, q: Array, qd: Array, qdd: Array) -> Array:
+    def columns(self, q: Array, qd: Array, qdd: Array, friction: Array | None = None) -> Array:
         """Return the torque (m, n, p) for a unit of each parameter: Spong (9.121) with rotors and friction.
 
-        ``q``, ``qd`` and ``qdd`` (m, n) are m states in SI units, in the order of the model's joints.
+        ``q``, ``qd`` and ``qdd`` (m, n) are m states in SI units, in the order of the model's joints. ``friction`` is
+        the result of ``joint_friction``, or that filtered.
         """
-        g = self._factors
-        parts = [(qdd @ g.T)[:, :, np.newaxis]]
-        if self.friction == "viscous_coulomb":
-            parts.append(friction_columns(qd @ g.T, self.shapes))
-        torque = self._at_coordinates(np.concatenate(parts, axis=2))
-        return np.concatenate([self.model.regressor(q, qd, qdd), torque @ self._tail], axis=2)
+        friction = self.joint_friction(q, qd, qdd) if friction is None else friction
+        torques = np.concatenate([(qdd @ self._factors.T)[:, :, np.newaxis], friction], axis=2)
+        return np.concatenate([self.model.regressor(q, qd, qdd), self.at_coordinates(torques) @ self._tail], axis=2)
 
-    def friction_torques(self, qd: Array, shapes: Sequence[FrictionShape]) -> Array:
-        """Return the torque (m, n, 5 joints) for a unit of each of COEFFICIENTS, each for all joints, at ``qd`` (m, n).
+    def joint_friction(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return the friction (m, joints, c) of the moving joints for a unit of each of the c coefficients.
 
-        The joints of the first coefficient come first. ``shapes``, one for each joint, may differ from those here.
+        c is 0 if friction is not identified. The load is that of the parameters ``at``.
         """
-        return self._at_coordinates(friction_columns(self.joint_rates(qd), shapes))
+        friction = friction_columns(self.joint_rates(qd), self.shapes)
+        if self.loaded:
+            _, ratio, _ = self._load_terms(qd)
+            friction[:, :, _LOAD] = self._by_load(friction, ratio) * self.joint_loads(self.gear_load(q, qd, qdd))
+        return friction if self.friction == KINDS[0] else friction[:, :, :0]
 
-    def nonlinear_friction(self, qd: Array, fastest: Array) -> Array:
-        """Return the torque (m, n, 3 joints) of friction exp(-20 s), s^(1/2) and s^2 at velocities ``qd`` (m, n).
+    @property
+    def loaded(self) -> bool:
+        """True if the friction of a joint depends on its load."""
+        return any(shape.load for shape in self.shapes)
 
-        s is a joint's speed over its highest, ``fastest`` (joints,), rad/s or m/s. Joints of the first come first.
+    def joint_loads(self, load: Array) -> Array:
+        """Return the magnitude (m, joints) of ``load`` (m, n) at the joints; of coupled ones it has no meaning."""
+        return np.abs(load @ self._factors.T)
+
+    def _by_load(self, friction: Array, ratio: Array) -> Array:
+        """Return the friction (m, joints) for a unit of load_coefficient and of the load: 1 + (ratio - 1) e."""
+        loaded = np.array([shape.load for shape in self.shapes])
+        return np.asarray((friction[:, :, 1] + friction[:, :, 2] + ratio * friction[:, :, _STATIC]) * loaded)
+
+    def _load_terms(self, qd: Array) -> tuple[Array, Array, Array]:
+        """Return load coefficients (joints,), static over Coulomb level, at least 1, and Coulomb level (m, joints)."""
+        values = self._tail[self.bodies :] @ self.at[len(self.model.parameter_names) :]
+        values = values.reshape(len(COEFFICIENTS), self.bodies)
+        level = np.where(self.joint_rates(qd) > 0.0, values[1], values[2])
+        ratio = np.divide(values[_STATIC], level, out=np.ones_like(level), where=level > 0.0)
+        return values[_LOAD], np.clip(ratio, 1.0, _LARGEST_RATIO), level
+
+    def gear_load(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return the torque (m, n) that the gears transmit to the links for the parameters ``at``."""
+        links = slice(PARAMETERS * self.bodies)
+        chunks = (slice(first, first + _CHUNK) for first in range(0, len(q), _CHUNK))
+        load = [self.model.regressor(q[c], qd[c], qdd[c])[:, :, links] @ self.at[links] for c in chunks]
+        return np.concatenate(load) + self.known(q, qd, qdd)
+
+    def load_derivatives(self, motion: tuple[Array, Array, Array], columns: Array, friction: Array) -> Array:
+        """Return the derivatives (m, n, p) of load-dependent friction by all parameters but its coefficient, at ``at``.
+
+        ``motion`` is q, qd and qdd, with their ``columns``, and ``friction`` that of ``joint_friction``, or filtered.
+        The load changes with the independent base parameters only: friction does not separate links from rotors.
         """
-        return self._at_coordinates(nonlinear_friction(self.joint_rates(qd), fastest))
+        load = self.gear_load(*motion)
+        coefficient, ratio, level = self._load_terms(motion[1])
+        slope = (self._by_load(friction, ratio) * coefficient) @ self._factors * np.sign(load)
+        chosen = self.base.independent < PARAMETERS * self.bodies
+        by_base = slope[:, :, np.newaxis] * columns[:, :, self.base.independent[chosen]]
+        result = np.asarray(by_base @ self.base.combination[chosen])
+        # Torque: coefficient |load| (sign(v) + (static / coulomb - 1) e).
+        falls = (ratio > 1.0) & (ratio < _LARGEST_RATIO)
+        by_static = np.divide(coefficient * self.joint_loads(load), level, out=np.zeros_like(level), where=falls)
+        by_static *= friction[:, :, _STATIC]
+        by_level, forward = -ratio * by_static, self.joint_rates(motion[1]) > 0.0
+        by_kind = np.zeros((*by_static.shape, 1 + len(COEFFICIENTS)))  # the first one is the rotor
+        by_kind[:, :, 1 + _STATIC] = by_static
+        by_kind[:, :, 2], by_kind[:, :, 3] = by_level * forward, by_level * ~forward
+        result[:, :, len(self.model.parameter_names) :] += self.at_coordinates(by_kind) @ self._tail
+        return result
 
-    def _at_coordinates(self, by_kind: Array) -> Array:
-        """Return torques (m, n, kinds * joints) at the coordinates for joint torques (m, joints, kinds)."""
+    def at_coordinates(self, by_kind: Array) -> Array:
+        """Return torques (m, n, c joints) at the coordinates for joint torques (m, joints, c)."""
         # Virtual work: tau = G^T tau_joints.
         by_joint = np.einsum("mjc,jn->mncj", by_kind, self._factors)
         return np.asarray(by_joint.reshape(*by_joint.shape[:2], -1))
@@ -196,7 +257,8 @@ class Parameterization:
         """Return True (m, n) if a coordinate moves a joint with dry friction that is True in ``joints`` (m, joints)."""
         dry = np.zeros(self.bodies, dtype=bool)
         if self.friction == "keep":
-            dry = np.any(self.model.friction_parameters[:, [COULOMB, COULOMB_NEGATIVE, STATIC]] > 0.0, axis=1)
+            levels = [COULOMB, COULOMB_NEGATIVE, STATIC, LOAD_DRIVING]
+            dry = np.any(self.model.friction_parameters[:, levels] > 0.0, axis=1)
         elif self.friction == "viscous_coulomb":
             dry = np.array([shape.sigmoid_slope == 0.0 for shape in self.shapes])
         return (joints & dry).astype(np.float64) @ np.abs(self._factors) > 0.0

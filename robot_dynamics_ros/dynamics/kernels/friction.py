@@ -14,6 +14,7 @@ STRIBECK_VELOCITY: v_s, 0 for no effect. RIPPLE_AMPLITUDE a, RIPPLE_PER_TURN k a
 is added to the level. SIGMOID_AMPLITUDE f, SIGMOID_SLOPE s and SIGMOID_SHIFT w: torque f (logistic(s (rate + w)) -
 logistic(s w)). LOAD_DRIVING and LOAD_BACKDRIVING: coefficients mu, 0 <= mu < 1, of the load while the motor drives it
 and while it drives the motor; mu |load| is added to Coulomb's level, and the static level grows by the same ratio.
+QUADRATIC k and CUBIC l: torque k rate |rate| + l rate^3.
 
 ``position`` (rad or m) and ``rate`` (rad/s or m/s) are the joint's position and velocity, ``load`` (Nm or N) is the
 torque that its gear transmits to the link. Friction (Nm or N) is positive for positive velocities: it is the torque
@@ -29,12 +30,14 @@ from robot_dynamics_ros.dynamics.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.dynamics.kernels.layout import (
     COULOMB,
     COULOMB_NEGATIVE,
+    CUBIC,
     FIRST,
     JOINT_POSITION,
     JOINT_RATE,
     JOINT_TORQUE,
     LOAD_BACKDRIVING,
     LOAD_DRIVING,
+    QUADRATIC,
     RIPPLE_AMPLITUDE,
     RIPPLE_PER_TURN,
     RIPPLE_PHASE,
@@ -60,8 +63,8 @@ def logistic(x: float) -> float:
 
 @kernel
 def smooth_friction(joint: Array, rate: float) -> float:
-    """Return the viscous and sigmoid friction of a joint (Nm or N), smooth functions of its velocity ``rate``."""
-    torque: float = joint[VISCOUS] * rate
+    """Return the viscous, quadratic, cubic and sigmoid friction of a joint (Nm or N), smooth in ``rate``."""
+    torque: float = (joint[VISCOUS] + (joint[QUADRATIC] + joint[CUBIC] * abs(rate)) * abs(rate)) * rate
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
         torque += joint[SIGMOID_AMPLITUDE] * (logistic(slope * (rate + shift)) - logistic(slope * shift))
@@ -71,7 +74,7 @@ def smooth_friction(joint: Array, rate: float) -> float:
 @kernel
 def smooth_slope(joint: Array, rate: float) -> float:
     """Return the derivative of ``smooth_friction`` by velocity (Nm s/rad or N s/m), limited to at least 0."""
-    total: float = joint[VISCOUS]
+    total: float = joint[VISCOUS] + (2.0 * joint[QUADRATIC] + 3.0 * joint[CUBIC] * abs(rate)) * abs(rate)
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope = joint[SIGMOID_SLOPE]
         sigmoid = logistic(slope * (rate + joint[SIGMOID_SHIFT]))
@@ -148,7 +151,7 @@ def _dry_magnitude(joint: Array, level: float, position: float, rate: float, loa
 def dry_friction(joint: Array, position: float, rate: float, load: float) -> float:
     """Return the dry friction (Nm or N) of a moving joint, and 0 at rest, where it depends on the applied torque.
 
-    Dry friction is all friction without the viscous and the sigmoid part.
+    Dry friction is all friction without ``smooth_friction``.
     """
     if rate > 0.0:
         return _dry_magnitude(joint, joint[COULOMB], position, rate, load)

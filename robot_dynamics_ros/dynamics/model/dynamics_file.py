@@ -23,7 +23,8 @@ class JointDynamics:
 
     The friction at position q and velocity v, while the gear transmits the torque x to the link, is
 
-        F = viscous v + sign(v) (max(0, level(v) + ripple(q)) + mu |x| level(v) / c) + sigmoid(v)
+        F = viscous v + quadratic v |v| + cubic v^3 + sigmoid(v)
+            + sign(v) (max(0, level(v) + ripple(q)) + mu |x| level(v) / c)
         level(v)   = c + max(0, static - c) exp(-(v / stribeck_velocity)^2),  c = coulomb, for v < 0 coulomb_negative
         mu         = load_coefficient, for x v < 0 load_coefficient_backdriving
         ripple(q)  = amplitude sin(per_turn q + phase)
@@ -31,8 +32,8 @@ class JointDynamics:
 
     Attributes
     ----------
-    viscous
-        Viscous coefficient, N m s/rad or N s/m.
+    viscous, quadratic, cubic
+        Coefficients of v, v |v| and v^3, N m s/rad, N m s^2/rad^2 and N m s^3/rad^3, or N s/m and so on.
     coulomb, coulomb_negative
         Coulomb level, N m or N; the second one is for negative velocities, None: equal to the first.
     static
@@ -46,16 +47,16 @@ class JointDynamics:
         amplitude (N m or N), per_turn (periods per turn, that is, rad per rad or m of q) and phase (rad).
     sigmoid
         amplitude (N m or N), slope (s/rad or s/m) and shift (rad/s or m/s).
-    rotor_inertia
-        Axial inertia of the motor's rotor, kg m^2.
-    gear_ratio
-        Spin rate of the rotor per joint rate, signed.
+    rotor_inertia, gear_ratio
+        Axial inertia of the motor's rotor, kg m^2, and its spin rate per joint rate, signed.
     rotor_carrier
         "parent": the joint's parent link carries the rotor, whose axis is the joint's. "none": no link carries it, and
         only its reflected inertia, gear_ratio^2 rotor_inertia, is considered.
     """
 
     viscous: float | None = None
+    quadratic: float = 0.0
+    cubic: float = 0.0
     coulomb: float | None = None
     coulomb_negative: float | None = None
     static: float | None = None
@@ -304,6 +305,8 @@ def _joint(value: Any, where: str) -> JointDynamics:
 
     return JointDynamics(
         viscous=optional("viscous"),
+        quadratic=optional("quadratic") or 0.0,
+        cubic=optional("cubic") or 0.0,
         coulomb=optional("coulomb"),
         coulomb_negative=optional("coulomb_negative"),
         static=optional("static"),

@@ -28,9 +28,10 @@ def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequenc
 
     The joints are in the order of the bodies. Columns, in SI units: viscous coefficient; Coulomb level for positive and
     for negative velocities, static level (0: Coulomb level); Stribeck velocity; amplitude, per_turn and phase of the
-    ripple; amplitude, slope and shift of the sigmoid; load coefficient of driving and of backdriving. For a coupled
-    joint the phase is that at its offset. Raises RobotModelError for a load coefficient that is too large, and for one
-    of a joint that follows others.
+    ripple; amplitude, slope and shift of the sigmoid; load coefficient of driving and of backdriving; quadratic and
+    cubic coefficient. For a coupled joint the phase is that at its offset.
+
+    Raises RobotModelError for a load coefficient that is too large, and for one of a joint that follows others.
     """
     table = np.zeros((len(moving), FRICTION_SIZE))
     for row, joint in zip(table, moving, strict=True):
@@ -46,6 +47,8 @@ def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequenc
             phase + per_turn * couplings.rows[joint.name].offset,  # positions in kernels are without the offset
             *extra.sigmoid,
             *_load_coefficients(extra),
+            extra.quadratic,
+            extra.cubic,
         )
         where = f'{dynamics.source}: joint "{joint.name}"'
         check_load(row, where)

@@ -21,6 +21,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     AFTER,
     COULOMB,
     COULOMB_NEGATIVE,
+    CUBIC,
     FIRST,
     FIRST_MOMENT,
     INERTIA,
@@ -31,6 +32,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     MASS,
     PARENT,
     PLACEMENT,
+    QUADRATIC,
     REVOLUTE,
     RIPPLE_AMPLITUDE,
     ROTOR_INERTIA,
@@ -49,7 +51,7 @@ from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, real
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 # Columns of the friction table to which a joint's friction torque is proportional.
-_FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]
+_FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE, QUADRATIC, CUBIC]
 _LOAD = [LOAD_DRIVING, LOAD_BACKDRIVING]
 
 # Plain Python, so that loading a model compiles nothing.

@@ -201,12 +201,12 @@ class RobotProperties:
 
     @property
     def friction_parameters(self) -> Array:
-        """Friction parameters (moving joints, 13) of ``moving_joints``, read-only, in SI units.
+        """Friction parameters (moving joints, 15) of ``moving_joints``, read-only, in SI units.
 
         Columns: viscous coefficient; Coulomb level for positive and for negative velocities, static level (0: Coulomb
         level); Stribeck velocity; amplitude, per_turn and phase of the ripple; amplitude, slope and shift of the
-        sigmoid; load coefficient of driving and of backdriving. They are those of ``JointDynamics``, which has the
-        formula; the position of coupled joints is without the coupling's offset.
+        sigmoid; load coefficient of driving and of backdriving; quadratic and cubic coefficient. They are those of
+        ``JointDynamics``, which has the formula; the position of coupled joints is without the coupling's offset.
         """
         return self._data.friction
 

@@ -164,6 +164,19 @@ def test_stribeck_friction_is_identified_only_if_the_robot_has_it(
     assert (after <= before).all() and (after < 0.9 * before).any() == falls
 
 
+@pytest.mark.parametrize("power", ["quadratic", "cubic"])
+def test_friction_by_powers_of_the_speed_is_identified(power: str, urdf_path: Path_, tmp_path: Path) -> None:
+    joints = {name: {"viscous": 0.5, "coulomb": 0.6, power: 0.8} for name in ("joint1", "joint2")}
+    file = tmp_path / "truth.yaml"
+    file.write_text(yaml.safe_dump({"joints": joints}), encoding="utf-8")
+    truth = RobotModel.from_urdf_file(urdf_path("planar_2r"), dynamics=file)
+    motion = recorded_motion(fourier(truth, 40.0, 200.0, seed=1).recorded(1, 0.02), Smoothing())
+    result = identify(RobotModel.from_urdf_file(urdf_path("planar_2r")), [motion])
+    for joint in ("joint1", "joint2"):
+        k = result.estimate.base.names.index(f"{joint}.{power}")
+        assert result.estimate.values[k] == pytest.approx(0.8, abs=3.0 * result.estimate.deviations[k])
+
+
 @pytest.mark.parametrize("name", ["scara", "panda"])
 def test_friction_is_accurate_to_two_percent(name: str, urdf_path: Path_, tmp_path: Path) -> None:
     """Every coefficient, by least squares and in the dynamics file, with 1 % noise over 90 s."""

@@ -230,3 +230,19 @@ def test_unusable_recordings_are_refused(series: JointSeries, cutoff: float | No
 def test_invalid_filters_are_refused(cutoff: float, order: int) -> None:
     with pytest.raises(BagError, match=str(cutoff) if order else "order 0"):
         Smoothing(cutoff, order)
+
+
+@pytest.mark.parametrize(("rate", "within"), [(200.0, 0.02), (1000.0, 0.02)])
+def test_friction_is_filtered_as_the_effort(rate: float, within: float) -> None:
+    """The sign of the velocity, as an effort, beside that of the filtered velocity, away from ends and a gap."""
+    time = 0.0017 + even(12.0, rate)
+    time = time[(time < 5.1) | (time > 6.0)]
+    series = recording(time)
+    with pytest.warns(BagWarning, match="gaps"):
+        motion = recorded_motion(dataclasses.replace(series, effort=np.sign(series.velocity)), Smoothing())
+    inside = np.abs(motion.time[:, np.newaxis] - [0.0, 5.1, 6.0, 12.0]).min(axis=1) > 0.35
+    sign = np.sign(motion.qd)
+    assert np.abs(motion.filtered(lambda q, qd, qdd: np.sign(qd)) - motion.tau)[inside].max() < within
+    assert np.abs(sign - motion.tau)[inside].max() > 0.5
+    thin = motion.part(slice(None, None, 20))
+    np.testing.assert_array_equal(thin.filtered(lambda q, qd, qdd: np.sign(qd)), sign[::20])

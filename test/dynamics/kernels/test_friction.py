@@ -123,6 +123,14 @@ def test_logistic_by_its_symmetry(x: float) -> None:
     assert [friction.logistic(far) for far in (-1e4, 1e4)] == [0.0, 1.0], "it does not overflow"
 
 
+@pytest.mark.parametrize("rate", [-1.3, 0.0, 0.9])
+def test_quadratic_and_cubic_friction_oppose_the_motion(rate: float) -> None:
+    joint = _joint(viscous=0.7, quadratic=0.2, cubic=0.3)
+    assert friction.smooth_friction(joint, rate) == pytest.approx(0.7 * rate + 0.2 * rate * abs(rate) + 0.3 * rate**3)
+    ahead, behind = (friction.smooth_friction(joint, rate + step) for step in (1e-6, -1e-6))
+    assert friction.smooth_slope(joint, rate) == pytest.approx((ahead - behind) / 2e-6, abs=1e-6)
+
+
 @pytest.mark.parametrize("joint", [_joint(viscous=0.7), _sigmoid(1.0, 4.0), _sigmoid(3.0, 4.0, 0.7), _joint()])
 @pytest.mark.parametrize("rate", [-1.3, -0.2, 0.0, 0.05, 0.9])
 def test_slope_is_that_of_the_smooth_friction(joint: Array, rate: float) -> None:

@@ -56,7 +56,7 @@ def test_rotors_are_named_by_their_index_in_the_list() -> None:
 
 COLUMNS = (
     "VISCOUS COULOMB COULOMB_NEGATIVE STATIC STRIBECK_VELOCITY RIPPLE_AMPLITUDE RIPPLE_PER_TURN RIPPLE_PHASE "
-    "SIGMOID_AMPLITUDE SIGMOID_SLOPE SIGMOID_SHIFT LOAD_DRIVING LOAD_BACKDRIVING"
+    "SIGMOID_AMPLITUDE SIGMOID_SLOPE SIGMOID_SHIFT LOAD_DRIVING LOAD_BACKDRIVING QUADRATIC CUBIC"
 ).split()
 
 
@@ -76,6 +76,7 @@ COLUMNS = (
             [0.1, 0.3, 0.35, 0.4, 0.05, 0.02, 100.0, 0.7, 0.5, 5.0, 0.04],
         ),
         ({"load_coefficient": 0.1}, [0.5, 0.25, 0.25, *[0.0] * 8, 0.1, 0.1]),
+        ({"quadratic": 0.2, "cubic": 0.3}, [0.5, 0.25, 0.25, *[0.0] * 10, 0.2, 0.3]),
         ({"load_coefficient_backdriving": 0.2}, [0.5, 0.25, 0.25, *[0.0] * 8, 0.0, 0.2]),
     ],
 )

@@ -1,0 +1,59 @@
+"""Identification of gears whose friction grows with the load, on a public robot; the effort is 2 ms late."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_public_robots import ROBOTS as PUBLIC
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.analysis.identification import dynamics_document, identify, write_dynamics_file
+from robot_dynamics_ros.analysis.identification.hints import hints
+from robot_dynamics_ros.analysis.identification.motion import Smoothing, analyse_torque, recorded_motion
+from support.gears import Gears
+
+Z1 = "z1_description/urdf/z1"
+HEAVILY_LOADED = [0, 1, 2, 4]  # joints; the load of the last one is a few mNm
+
+pytestmark = [
+    pytest.mark.skipif(Z1 not in PUBLIC, reason="needs the example-robot-data package"),
+    pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.RobotModelWarning"),
+]
+
+
+@pytest.fixture
+def prior() -> RobotModel:
+    return RobotModel.from_urdf_file(PUBLIC[Z1]).scaled(friction=0.0)
+
+
+@pytest.mark.parametrize("load", [0.0, 0.08, 0.15])
+def test_load_dependence_is_identified_only_if_the_gears_have_it(
+    load: float, prior: RobotModel, tmp_path: Path
+) -> None:
+    """Coefficients within 3 deviations; held-out error on another motion near that of the true model."""
+    gears = Gears(load)
+    result = identify(prior, [recorded_motion(gears.recorded(prior, 40.0, 1, 0.02), Smoothing())])
+    shapes = result.parameterization.shapes
+    assert all(shapes[j].load for j in HEAVILY_LOADED) if load else not any(shape.load for shape in shapes)
+    estimate = result.estimate
+    found = {name: k for k, name in enumerate(estimate.base.names) if name.endswith("load_coefficient")}
+    assert len(found) == sum(shape.load for shape in shapes)
+    for k in found.values():
+        assert estimate.values[k] == pytest.approx(load, abs=3.0 * estimate.deviations[k])
+    file = tmp_path / "identified.yaml"
+    write_dynamics_file(file, dynamics_document(result, {}), [])
+    test = recorded_motion(gears.recorded(prior, 20.0, 1001, 0.02), Smoothing())
+    models = (RobotModel.from_urdf_file(PUBLIC[Z1], dynamics=file), gears.model(PUBLIC[Z1], prior, tmp_path))
+    error, floor = (analyse_torque(model, test).rms for model in models)
+    assert (error <= 1.1 * floor).all()
+
+
+def test_hint_at_load_dependent_friction(prior: RobotModel, tmp_path: Path) -> None:
+    """For a model whose friction is right but for the load."""
+    keys: dict[str, Any] = {"stribeck": 1.0, "coulomb": 0.1}
+    motion = recorded_motion(Gears(0.15, **keys).recorded(prior, 40.0, 1, 0.02), Smoothing(), effort_delay=0.002)
+    model = Gears(0.0, **keys).model(PUBLIC[Z1], prior, tmp_path)
+    hint, *_ = hints(model, analyse_torque(model, motion))
+    assert "load_coefficient" in hint and "joint2 0.15" in hint
+    true = Gears(0.15, **keys).model(PUBLIC[Z1], prior, tmp_path)
+    assert not any("load_coefficient" in hint for hint in hints(true, analyse_torque(true, motion)))
