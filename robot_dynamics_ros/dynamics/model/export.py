@@ -102,8 +102,8 @@ def _states(model: RobotModel, payload: Inertial) -> list[_State]:
     """Return zero, random and extreme states, with the model's payload and gravity and with other ones."""
     rng = np.random.default_rng(0)
     n = model.n
-    lower, upper = np.maximum(model.position_lower, -1e3), np.minimum(model.position_upper, 1e3)
-    near = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+    lower, upper = np.clip(model.position_lower, -1e3, 1e3), np.clip(model.position_upper, -1e3, 1e3)
+    near = np.clip(-np.pi, lower, upper), np.clip(np.pi, lower, upper)
     speed = np.minimum(model.velocity_limits, 100.0)
     heavy = Inertial(50.0, np.array([0.1, -0.2, 0.3]), symmetric(2.0, 0.1, -0.2, 3.0, 0.3, 2.5))
     small = Inertial(0.7, np.array([-0.02, 0.01, 0.05]), symmetric(0.002, 1e-4, 0.0, 0.003, -2e-4, 0.0025))
