@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.dynamics.codegen.expressions import INPUT, Node, Scalar, Trace
-from robot_dynamics_ros.dynamics.codegen.statements import C, Statements
+from robot_dynamics_ros.dynamics.codegen.c_statements import Body, body, unused
+from robot_dynamics_ros.dynamics.codegen.expressions import Node, Scalar, Trace
 from robot_dynamics_ros.dynamics.codegen.tracing import (
     BIAS_TORQUE,
     FORWARD_DYNAMICS,
@@ -25,7 +25,6 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     POSE,
     Algorithm,
     LinkPlacement,
-    Program,
     Scalars,
     specialised,
     trace_algorithm,
@@ -250,23 +249,22 @@ def functions(robot: Tree) -> str:
     Also the table and the functions of friction are not included.
     """
     writer = _Writer(robot)
-    bodies = {
-        "inverse_dynamics": writer.traced(INVERSE_DYNAMICS),
-        "gravity_torque": writer.traced(GRAVITY_TORQUE),
-        "bias_torque": writer.traced(BIAS_TORQUE),
-        "mass_matrix": writer.traced(MASS_MATRIX),
-        "forward_dynamics": writer.traced(FORWARD_DYNAMICS),
-        "gear_load": writer.gear_load(),
-        "friction_torque": _friction(robot),
-    }
-    for name, link in robot.links.items():
+    bodies = {x.name: writer.traced(x, x.name) for x in _ALGORITHMS}
+    bodies |= {"gear_load": writer.gear_load(), "friction_torque": Body(_friction(robot))}
+    for link, placement in robot.links.items():
         for algorithm in (POSE, JACOBIAN, JACOBIAN_DOT_QD):
-            bodies[f"{algorithm.name}_{name}"] = writer.traced(algorithm, link)
-    return "\n".join(
-        f"{prototype(robot, signature)}\n{{\n{indent(chr(10).join(bodies[signature.name]), '    ')}\n}}\n"
-        for signature in signatures(robot)
-        if signature.name in bodies
-    )
+            name = f"{algorithm.name}_{link}"
+            bodies[name] = writer.traced(algorithm, name, placement)
+    texts = []
+    for signature in signatures(robot):
+        if signature.name in bodies:
+            lines, parts = bodies[signature.name]
+            text = indent("\n".join(lines), "    ")
+            texts += [*parts, f"{prototype(robot, signature)}\n{{\n{text}\n}}\n"]
+    return "\n".join(texts)
+
+
+_ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, BIAS_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
 
 
 class _Writer:
@@ -280,18 +278,20 @@ class _Writer:
         self._inputs = np.concatenate([places.gravity, masses.ravel(), self._rotor_inertias])
         self._payload_places = masses[robot.payload.body] if robot.payload.body >= 0 else masses[0, :0]
 
-    def traced(self, algorithm: Algorithm, link: LinkPlacement | None = None) -> list[str]:
-        """Return the statements of an algorithm."""
-        return self._body(algorithm, algorithm.result, link)
+    def traced(self, algorithm: Algorithm, name: str, link: LinkPlacement | None = None) -> Body:
+        """Return the body of the function of an algorithm."""
+        return self._body(algorithm, name, algorithm.result, link)
 
-    def gear_load(self) -> list[str]:
-        """Return the statements of inverse dynamics without rotors."""
+    def gear_load(self) -> Body:
+        """Return the body of inverse dynamics without rotors."""
         if len(self._rotor_inertias):
-            return self._body(INVERSE_DYNAMICS, "load", None, rotors=False)
-        return [f"{self.robot.name}_inverse_dynamics(q, qd, qdd, gravity, payload, load);"]
+            return self._body(INVERSE_DYNAMICS, "gear_load", "load", None, rotors=False)
+        return Body([f"{self.robot.name}_inverse_dynamics(q, qd, qdd, gravity, payload, load);"])
 
-    def _body(self, algorithm: Algorithm, result: str, link: LinkPlacement | None, rotors: bool = True) -> list[str]:
-        """Return the statements of an algorithm that write ``result``; without ``rotors``, their inertias are zero."""
+    def _body(
+        self, algorithm: Algorithm, name: str, result: str, link: LinkPlacement | None, rotors: bool = True
+    ) -> Body:
+        """Return the body of a function that writes ``result``; without ``rotors``, their inertias are zero."""
         robot = self.robot
         program = trace_algorithm(algorithm, robot.topology, robot.parameters, self._inputs, link)
         trace = Trace()
@@ -307,8 +307,8 @@ class _Writer:
         own = 0 if program is None else specialised(program, trace, replaced)
         names = {*algorithm.vectors, *(() if link else ("payload",) if algorithm == MASS_MATRIX else _CONTEXT)}
         if isinstance(own, int):
-            return [*_unused(sorted(names | {result})), f"return {1 + own};"]
-        return _statements(own, result, names)
+            return Body([*unused(names | {result}), f"return {1 + own};"])
+        return body(own, result, names, f"{robot.name}_{name}", f"{robot.name.upper()}_RESTRICT")
 
     def _values(self, trace: Trace, rotors: bool) -> Scalars:
         """Return the model parameters, as numbers and as expressions of gravity and payload."""
@@ -325,27 +325,6 @@ class _Writer:
 
 
 _CONTEXT = ("gravity", "payload")
-
-
-def _unused(names: Iterable[str]) -> list[str]:
-    return [f"(void){name};" for name in names]
-
-
-def _statements(program: Program, name: str, names: Iterable[str]) -> list[str]:
-    """Return the statements of a function with the arguments ``names`` that writes the array ``name``."""
-    results = program.results.ravel().tolist()
-    used = {program.trace.nodes[place].array for place in program.trace.needed(results)}
-
-    def read(node: Node) -> str | None:
-        return f"{node.array}[{node.element}]" if node.operation == INPUT else None
-
-    def guard(k: int, condition: str) -> str:
-        return f"if (!({condition})) {{\n    return {1 + program.guarded[k]};\n}}"
-
-    statements = Statements(program.trace, results, read, guard, C)
-    lines = [*_unused(sorted(set(names) - used)), *statements.lines]
-    lines += [f"{name}[{i}] = {statements.text(result)};" for i, result in enumerate(results)]
-    return [*lines, "return 0;"] if program.algorithm == FORWARD_DYNAMICS else lines
 
 
 def friction_rows(robot: Tree) -> list[int]:
@@ -370,7 +349,7 @@ def _friction(robot: Tree) -> list[str]:
         for c, factor in entries:
             terms[c].append(_scaled(factor, f"f{i}"))
     lines += [f"tau[{c}] = {' + '.join(term) or '0.0'};" for c, term in enumerate(terms)]
-    return [*_unused(sorted(names)), *lines]
+    return [*unused(names), *lines]
 
 
 def _scaled(factor: float, text: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.dynamics.codegen import c_statements
 from support import arms
 from support.mechanisms import four_bar
 from support.robots_with_drives import load
@@ -68,6 +69,14 @@ def test_exported_functions_agree_with_the_kernels(make: Callable[[], Any], tmp_
     done = self_test(tmp_path)
     assert done.returncode == 0, done.stdout
     assert "0 failures" in done.stdout
+
+
+def test_long_functions_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c_statements, "LARGEST", 50)
+    tree().export_c(tmp_path)
+    assert "arm_mass_matrix_1(" in (tmp_path / "arm_dynamics.c").read_text()
+    done = self_test(tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 def test_self_test_notices_a_wrong_number(tmp_path: Path) -> None:

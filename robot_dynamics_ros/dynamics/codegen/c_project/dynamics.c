@@ -4,6 +4,13 @@
 
 #include <math.h>
 
+/* Parts of a long function stay separate functions: compilers need too long for them as one. */
+#ifdef __GNUC__
+#define NOT_INLINED __attribute__((noinline))
+#else
+#define NOT_INLINED
+#endif
+
 const char *const @robot@_joint_names[@ROBOT@_N] = {@joint_names@};
 
 const double @robot@_position_lower[@ROBOT@_N] = @position_lower@;
