@@ -81,7 +81,9 @@ setup(
     ],
     python_requires=">=3.10",
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
-    package_data={PACKAGE: ["py.typed", "analysis/report/page.css", "analysis/report/page.js"]},
+    package_data={
+        PACKAGE: ["py.typed", "analysis/report/page.css", "analysis/report/page.js", "dynamics/codegen/c_project/*"]
+    },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (SHARE, ["package.xml", "LICENSE", "NOTICE"]),

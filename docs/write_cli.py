@@ -26,6 +26,7 @@ _GUIDES = {
     "view": "view.md",
     "identify": "identify.md",
     "excite": "identify.md#record-an-exciting-motion",
+    "export": "export.md",
     "play": "bags.md",
     "record": "bags.md",
     "warm-up": "installation.md#the-first-start",

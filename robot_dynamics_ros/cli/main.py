@@ -47,6 +47,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "compute an exciting trajectory for identification",
             "--robot panda -o excite.yaml",
         ),
+        "export": ("export", "write a robot's dynamics as C, with a C++ header and a self-test", "panda -o panda_c"),
     },
     "installation": {
         "warm-up": ("warm_up", "compile the dynamics kernels before the first start", "panda"),

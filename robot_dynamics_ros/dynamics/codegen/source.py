@@ -8,103 +8,14 @@ kernels/entries. ``parameters`` is the flat model array of that name, from kerne
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable
 from textwrap import indent
 
-from robot_dynamics_ros.dynamics.codegen.expressions import (
-    CONSTANT,
-    COS,
-    GREATER,
-    INPUT,
-    SIN,
-    Expression,
-    Node,
-    Scalar,
-    Trace,
-)
+from robot_dynamics_ros.dynamics.codegen.expressions import COS, INPUT, SIN, Expression, Node
+from robot_dynamics_ros.dynamics.codegen.statements import NUMPY, Statements
 from robot_dynamics_ros.dynamics.codegen.tracing import Program
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-_LONGEST = 88  # characters of an expression that is still inlined into the next one
-
-
-class Statements:
-    """Statements that compute some results of a trace, as source text.
-
-    Attributes
-    ----------
-    lines
-        The statements in order, as strings without indentation. Those of guards have two or more lines.
-    """
-
-    def __init__(
-        self,
-        trace: Trace,
-        results: Iterable[Scalar],
-        read: Callable[[Node], str | None],
-        guard: Callable[[int, str], str] | None = None,
-        functions: str = "math",
-    ) -> None:
-        """Write the statements.
-
-        Parameters
-        ----------
-        trace, results
-            Expression graph, and the expressions to compute.
-        read
-            Function that returns the text of a node which is defined elsewhere (this includes all inputs), else
-            None.
-        guard
-            Function that returns the statement for the k-th guard and the text of its condition. If None, guards
-            are omitted.
-        functions
-            Module of sine, cosine and square root. The root of a negative number is NaN in NumPy and an error in
-            ``math``.
-        """
-        self.lines: list[str] = []
-        self._texts: dict[int, str] = {}
-        guards = {place: k for k, place in enumerate(trace.guards)} if guard else {}
-        # Results count twice, so that all are computed before the first is written: a result can also be an input.
-        uses = Counter(
-            {value.place: 2 for value in results if isinstance(value, Expression)} | dict.fromkeys(guards, 1)
-        )
-        given: dict[int, str] = {}
-        for place in reversed(range(len(trace.nodes))):
-            if uses[place] and (text := read(trace.nodes[place])) is not None:
-                given[place] = text
-            elif uses[place]:
-                uses.update(trace.nodes[place].operands)
-        for place in sorted(uses):
-            node = trace.nodes[place]
-            text = given.get(place) or _operation(node, [self._texts[operand] for operand in node.operands], functions)
-            if guard and place in guards:
-                self.lines.append(guard(guards[place], text))
-            elif node.operation != CONSTANT and (uses[place] > 1 or len(text) > _LONGEST):
-                self.lines.append(f"x{place} = {text}")
-                text = f"x{place}"
-            self._texts[place] = text
-
-    def text(self, result: Scalar) -> str:
-        """Return the source text, an expression, of a result; it is valid after ``lines``.
-
-        ``result`` is one of the ``results`` given to the constructor, or a known number.
-        """
-        if not isinstance(result, Expression):
-            return repr(float(result))
-        return f"-{self._texts[result.place]}" if result.negative else self._texts[result.place]
-
-
-def _operation(node: Node, operands: list[str], functions: str) -> str:
-    if node.operation == CONSTANT:
-        return repr(node.value)
-    if node.operation == GREATER:
-        return " > ".join(operands)
-    if len(operands) == 2:
-        return f"({operands[0]} {node.operation} {operands[1]})"
-    return f"{functions}.{node.operation}({operands[0]})"
 
 
 def function_source(program: Program) -> str:
@@ -115,7 +26,7 @@ def function_source(program: Program) -> str:
     shape, or SINGULAR + j if the mass matrix is not positive definite at coordinate j. It writes the result only if it
     returns OK.
     """
-    algorithm, n = program.algorithm, program.n
+    algorithm = program.algorithm
     name = algorithm.result
     results = program.results.ravel()
 
@@ -123,7 +34,7 @@ def function_source(program: Program) -> str:
         return f"{node.array}[{node.element}]" if node.operation == INPUT else None
 
     def guard(k: int, condition: str) -> str:
-        return f"if not {condition}:\n    return {SINGULAR + n - 1 - k}"
+        return f"if not {condition}:\n    return {SINGULAR + program.guarded[k]}"
 
     statements = Statements(program.trace, results, read, guard)
     body = [f"if {_wrong_shape(program)}:", f"    return {WRONG_SHAPE}", *statements.lines]
@@ -259,10 +170,10 @@ def batch_source(program: Program, own_parameters: bool = False, block: int = BL
         return f"good &= {condition}\nheld += 1.0 * good"
 
     arguments = [Expression(trace, place, False) for place in angles]
-    before = Statements(trace, arguments, read_input, functions="np")
+    before = Statements(trace, arguments, read_input, language=NUMPY)
     write_angles = [f"{rows.text('angle', i)} = {before.text(angle)}" for i, angle in enumerate(arguments)]
 
-    main = Statements(trace, results, read, guard, "np")
+    main = Statements(trace, results, read, guard, NUMPY)
     texts = [main.text(result) for result in results]
     distinct = list(dict.fromkeys(texts))  # a mass matrix has zeros, and all other elements twice
     rows.add("result", len(distinct))

@@ -7,25 +7,28 @@ generated code. ``topology`` and ``parameters`` are the flat model arrays of a r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.dynamics.codegen.expressions import Trace
+from robot_dynamics_ros.dynamics.codegen.expressions import CONSTANT, GREATER, INPUT, Expression, Node, Scalar, Trace
 from robot_dynamics_ros.dynamics.kernels.composite_body import composite_body
 from robot_dynamics_ros.dynamics.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
+from robot_dynamics_ros.dynamics.kernels.kinematics import jacobian, jacobian_dot_qd, link_pose
 from robot_dynamics_ros.dynamics.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, ModelArrays, coordinate_count, unpack
-from robot_dynamics_ros.dynamics.kernels.newton_euler import gravity_torque, newton_euler
+from robot_dynamics_ros.dynamics.kernels.newton_euler import bias_torque, gravity_torque, newton_euler
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 Scalars = NDArray[np.object_]
 
 
 class Algorithm(NamedTuple):
-    """Kernel that can be customised, that is, generated for one robot; the constants of this module are all of them.
+    """Kernel that can be generated for one robot; the constants of this module are all of them.
 
     Attributes
     ----------
@@ -54,6 +57,20 @@ FIXED_MODE_MOTION = Algorithm(
 )  # (2 + n, n)
 
 
+# Only in exported code.
+BIAS_TORQUE = Algorithm("bias_torque", ("q", "qd"), "tau", 1)
+POSE = Algorithm("pose", ("q",), "pose", 2)  # (4, 4)
+JACOBIAN = Algorithm("jacobian", ("q",), "jacobian", 2)  # (6, n)
+JACOBIAN_DOT_QD = Algorithm("jacobian_dot_qd", ("q", "qd"), "product", 1)  # (6,)
+
+
+class LinkPlacement(NamedTuple):
+    """Link of POSE, JACOBIAN or JACOBIAN_DOT_QD: its body, -1 for the fixed base, and its placement (12,) on it."""
+
+    body: int
+    frame: Array
+
+
 class Program(NamedTuple):
     """Algorithm traced for one robot.
 
@@ -69,6 +86,8 @@ class Program(NamedTuple):
         Recorded operations.
     results
         Expressions or known numbers, in the shape of the result: (n,), (n, n) or (2 + n, n).
+    guarded
+        Coordinate of each guard of the trace: the pivots of the mass matrix.
     """
 
     algorithm: Algorithm
@@ -76,14 +95,22 @@ class Program(NamedTuple):
     n: int
     trace: Trace
     results: Scalars
+    guarded: tuple[int, ...]
 
 
-def trace_algorithm(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Program | None:
+def trace_algorithm(
+    algorithm: Algorithm,
+    topology: IntArray,
+    parameters: Array,
+    inputs: IntArray | None = None,
+    link: LinkPlacement | None = None,
+) -> Program | None:
     """Return an algorithm's program for the robot with the given model arrays, or None if it cannot be traced.
 
-    ``algorithm`` is a constant of this module, such as INVERSE_DYNAMICS. Tree, placements, couplings, rotors and
-    gravity are folded into the program. Mass, first moment and inertia of each body are read from ``parameters`` at run
-    time, so that a payload needs no new program.
+    ``algorithm`` is a constant of this module, such as INVERSE_DYNAMICS, and ``link`` the link of those that need one.
+    ``inputs`` are the indices of the ``parameters`` that are read at run time; all others are folded into the program.
+    None: mass, first moment and inertia of each body, so that a payload needs no new program. Tree, placements,
+    couplings, rotors and gravity are then folded.
 
     Forward dynamics, also with locked joints, has one guard for each coordinate: the pivots of the mass matrix, from
     the last coordinate to the first. The result is None for a robot with a pivot that does not depend on the bodies,
@@ -92,22 +119,77 @@ def trace_algorithm(algorithm: Algorithm, topology: IntArray, parameters: Array)
     n = int(interpreted(coordinate_count)(topology))
     trace = Trace()
     symbols: Any = np.array(parameters.tolist(), dtype=object)
-    places: IntArray = interpreted(unpack)(topology, np.arange(len(parameters))).bodies[:, MASS:BODY_SIZE]
-    for place in places.flat:
+    if inputs is None:
+        inputs = interpreted(unpack)(topology, np.arange(len(parameters))).bodies[:, MASS:BODY_SIZE]
+    for place in inputs.flat:
         symbols[place] = trace.input("parameters", int(place))
     robot: ModelArrays = interpreted(unpack)(topology, symbols)
     vectors: Any = [np.array([trace.input(name, j) for j in range(n)], dtype=object) for name in algorithm.vectors]
-    results = run(algorithm, robot, vectors)
+    results = run(algorithm, robot, vectors, link)
     if results is None or (algorithm == FORWARD_DYNAMICS and len(trace.guards) < n):
         return None
-    return Program(algorithm, len(parameters), n, trace, results)
+    guarded = tuple(n - 1 - k for k in range(len(trace.guards)))
+    return Program(algorithm, len(parameters), n, trace, results, guarded)
 
 
-def run(algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars]) -> Scalars | None:
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    GREATER: operator.gt,
+}
+
+
+def specialised(program: Program, trace: Trace, replaced: Callable[[Node], Scalar]) -> Program | int:
+    """Return a program in ``trace`` with inputs replaced by other expressions or numbers, and folded again.
+
+    ``replaced`` returns the scalar for an input of the program, an expression of ``trace`` or a number. Guards that are
+    then known to hold are left out. If one is known not to hold, the result is its coordinate.
+    """
+    nodes, values = program.trace.nodes, dict[int, Any]()
+    coordinates = dict(zip(program.trace.guards, program.guarded, strict=True))
+    guarded: list[int] = []
+    for place in program.trace.needed(program.results.ravel().tolist()):
+        node = nodes[place]
+        operands = [values[operand] for operand in node.operands]
+        if node.operation == INPUT:
+            values[place] = replaced(node)
+        elif node.operation == CONSTANT:
+            values[place] = node.value
+        elif node.operation in _OPERATORS:
+            values[place] = _OPERATORS[node.operation](*operands)
+        elif isinstance(operands[0], Expression):
+            values[place] = trace.function(node.operation, operands[0])
+        else:
+            values[place] = getattr(math, node.operation)(operands[0])
+        if node.operation == GREATER:
+            if not values[place]:
+                return coordinates[place]
+            guarded += [coordinates[place]] * (len(trace.guards) - len(guarded))
+    results: Scalars = np.empty_like(program.results)
+    for index, result in np.ndenumerate(program.results):
+        value = values[result.place] if isinstance(result, Expression) else result
+        results[index] = -value if isinstance(result, Expression) and result.negative else value
+    return program._replace(trace=trace, results=results, guarded=tuple(guarded))
+
+
+_KINEMATIC: dict[Algorithm, tuple[Callable[..., None], tuple[int, ...]]] = {
+    POSE: (link_pose, (4, 4)),
+    JACOBIAN: (jacobian, (6, -1)),
+    JACOBIAN_DOT_QD: (jacobian_dot_qd, (6,)),
+}
+"""Kernel and shape of the result, -1 for n, of the algorithms for a link."""
+
+
+def run(
+    algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars], link: LinkPlacement | None = None
+) -> Scalars | None:
     """Return the results of a general kernel, run as plain Python on arguments (n,) of any number type.
 
     ``robot`` has the model arrays (from kernels.layout.unpack). ``vectors`` are the arguments that
-    ``algorithm.vectors`` names, arrays (n,) of dtype object. The result is an array of dtype object and
+    ``algorithm.vectors`` names, arrays (n,) of dtype object, and ``link`` that of the algorithms that need one. The
+    result is an array of dtype object and
     ``algorithm.axes`` axes, or None if the mass matrix is not positive definite.
     """
     n = len(vectors[0])
@@ -121,6 +203,13 @@ def run(algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars]) ->
         interpreted(gravity_torque)(robot, *vectors, no_wrenches, work, results)
     elif algorithm == MASS_MATRIX:
         interpreted(composite_body)(robot, *vectors, work, results)
+    elif algorithm == BIAS_TORQUE:
+        interpreted(bias_torque)(robot, *vectors, no_wrenches, work, results)
+    elif link is not None:
+        kernel, shape = _KINEMATIC[algorithm]
+        results = np.empty([n if size < 0 else size for size in shape], dtype=object)
+        world: Any = np.empty((len(robot.bodies), 12), dtype=object)
+        interpreted(kernel)(robot, link.body, link.frame.astype(object), *vectors, work, world, results)
     elif algorithm == FIXED_MODE_MOTION:
         results = np.empty((2 + n, n), dtype=object)
         if interpreted(solve_fixed_mode_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:

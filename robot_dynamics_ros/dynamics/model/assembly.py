@@ -189,6 +189,7 @@ def assemble(
         loops=dynamics.loops,
         locked=couplings.locked,
         rate_limits=_rate_limits(moving, couplings),
+        checksums=(description.sha256, dynamics.sha256),
     )
     if dynamics.payload is not None:
         data = with_payload(data, *dynamics.payload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from collections.abc import Callable, Mapping
@@ -141,6 +142,8 @@ class DynamicsFile:
         Closed kinematic chains.
     payload
         Link with the payload, and the payload's mass properties in the link's frame.
+    sha256
+        Checksum of the file's text, hexadecimal; empty if there is no file.
     """
 
     source: str = ""
@@ -152,13 +155,14 @@ class DynamicsFile:
     couplings: dict[str, Row] = field(default_factory=dict)
     loops: tuple[Loop, ...] = ()
     payload: tuple[str, Inertial] | None = None
+    sha256: str = field(default="", compare=False)
 
 
 def _keys(content: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(content))
 
 
-_TOP = _keys(DynamicsFile)[1:]
+_TOP = _keys(DynamicsFile)[1:-1]
 _RIPPLE = ("amplitude", "per_turn", "phase")
 _SIGMOID = ("amplitude", "slope", "shift")
 _INERTIAL = _keys(Inertial)
@@ -185,6 +189,11 @@ def read_bytes(path: str | Path, kind: str) -> bytes:
         raise RobotModelError(f"{path}: cannot read the {kind}: {reason}. Cure: check the path") from None
 
 
+def checksum(text: str | bytes) -> str:
+    """Return the SHA-256 of a text in UTF-8, hexadecimal."""
+    return hashlib.sha256(text.encode(errors="surrogatepass") if isinstance(text, str) else text).hexdigest()
+
+
 def read_dynamics_file(path: str | Path) -> DynamicsFile:
     """Read and check a dynamics file; every key is optional.
 
@@ -208,7 +217,7 @@ def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
     except NotPlainYaml as error:
         raise RobotModelError(f"{source}: not plain YAML: {error}. Cure: correct the file") from None
     if content is None:
-        return DynamicsFile(source)
+        return DynamicsFile(source, sha256=checksum(text))
     top = _table(content, _TOP, f"{source}: top level")
     return DynamicsFile(
         source,
@@ -220,6 +229,7 @@ def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
         couplings=_named(top, "couplings", "couplings: joint", _row, source),
         loops=_listed(top, "loops", _loop, source),
         payload=_payload(top.get("payload"), source),
+        sha256=checksum(text),
     )
 
 

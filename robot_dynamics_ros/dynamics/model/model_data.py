@@ -139,6 +139,8 @@ class ModelData:
     rate_limits
         (3, n): limits of acceleration, deceleration and jerk of the coordinates, with those of joints that follow one
         coordinate alone; infinite if there is none.
+    checksums
+        SHA-256 of the texts of URDF and dynamics file, hexadecimal; empty if there is no file.
     """
 
     joint_names: tuple[str, ...]
@@ -161,6 +163,7 @@ class ModelData:
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
     rate_limits: Array
+    checksums: tuple[str, str]
 
     def __post_init__(self) -> None:
         _freeze(self)

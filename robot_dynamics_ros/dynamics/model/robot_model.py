@@ -239,6 +239,31 @@ class RobotModel(RobotQueries):
 
         return dataclasses.replace(self, kernels=CustomisedKernels(self._data.topology, self._data.parameters))
 
+    def export_c(self, directory: str | Path, links: Sequence[str] | None = None) -> None:
+        """Write this robot's dynamics as C99 with a C++ header, a self-test and a CMake file: docs/export.md.
+
+        Parameters
+        ----------
+        directory
+            Folder for the files, which is created; files of an earlier export are replaced.
+        links
+            Links with functions for pose and Jacobian; None: ``end_links``. The payload argument of the C functions is
+            on the link of the model's payload; without one, on the first of these.
+
+        Raises
+        ------
+        RobotDynamicsError
+            For an unknown link, and for a robot with closed loops.
+        OSError
+            If a file cannot be written.
+        """
+        for link in links or ():
+            self._link(link)
+        # Imported here, since it imports the code generator.
+        from robot_dynamics_ros.dynamics.model.export import export_c
+
+        export_c(self, self._data, Path(directory), links)
+
     def inverse_dynamics(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
     ) -> Array:

@@ -20,6 +20,7 @@ from urdf_parser_py.urdf import URDF
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.dynamics_file import checksum
 from robot_dynamics_ros.dynamics.model.inertia import Inertial, symmetric, unit_vector
 from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument, placement
 
@@ -86,6 +87,8 @@ class Description:
         All joints in depth-first order, children in document order.
     robot
         <robot> element with the links and joints that were read.
+    sha256
+        Checksum of the document's text, hexadecimal.
     """
 
     source: str
@@ -94,6 +97,7 @@ class Description:
     links: dict[str, Inertial]
     joints: tuple[Joint, ...]
     robot: Element
+    sha256: str
 
 
 def parse_urdf(text: str | bytes, source: str) -> Description:
@@ -127,7 +131,7 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
     _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
     _warn_of_missing_limits(ordered, source)
-    return Description(source, parsed.name, root, links, tuple(ordered), robot)
+    return Description(source, parsed.name, root, links, tuple(ordered), robot, checksum(text))
 
 
 def _refuse_duplicates(elements: Iterable[Element], kind: str, source: str) -> None:

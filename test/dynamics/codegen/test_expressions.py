@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros.dynamics.codegen.expressions import Expression, Scalar, Trace
-from robot_dynamics_ros.dynamics.codegen.source import Statements
+from robot_dynamics_ros.dynamics.codegen.statements import Statements
 
 
 def evaluate(trace: Trace, result: Scalar, x: list[float]) -> float:

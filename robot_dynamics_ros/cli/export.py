@@ -1,0 +1,91 @@
+"""robot_dynamics export: write one robot's dynamics as C.
+
+``run_export`` takes the parsed arguments that ``add_export`` declares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, named_robot
+
+_FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic")
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Set the description of ``parser`` and add the arguments."""
+    parser.description = (
+        "Write the dynamics of one robot as C99: inverse and forward dynamics, gravity torque, mass matrix, friction, "
+        "poses and Jacobians, computed torque. The code allocates no memory and needs only math.h. A C++17 header, a "
+        "CMake file, a self-test and an example are written with it. docs/export.md is a tutorial."
+    )
+    add_named_robot(parser)
+    add_joints(parser)
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the files, which is created"
+    )
+    parser.add_argument(
+        "--links",
+        nargs="+",
+        metavar="LINK",
+        help="links with functions for pose and Jacobian; the first carries the payload, unless the dynamics file has "
+        "one (default: the links at the ends of the tree)",
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="compile the files with cc, clang or python -m ziglang cc, and run the self-test",
+    )
+
+
+def run_export(arguments: argparse.Namespace) -> None:
+    """Write the files for the robot of ``arguments``; with --check compile them and run the self-test.
+
+    Raises RobotDynamicsError if the robot cannot be read or exported, and with --check if there is no compiler or the
+    self-test fails.
+    """
+    source = named_robot(arguments)
+    model = source.model(joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity)
+    model.export_c(arguments.output, arguments.links)
+    print(f"{model.name}: {model.n} joints, written to {arguments.output}")
+    if arguments.check:
+        print(f"self-test: {_self_test(arguments.output)}")
+
+
+def _self_test(folder: Path) -> str:
+    """Compile the files of a folder, run their self-test and return its output.
+
+    Raises RobotDynamicsError if there is no compiler, it fails, or the self-test does.
+    """
+    sources = sorted(folder.glob("*_dynamics.c")) + sorted(folder.glob("*_test.c"))
+    with tempfile.TemporaryDirectory() as temporary:
+        program = str(Path(temporary, "self_test"))
+        _run([*_compiler(), *_FLAGS, "-o", program, *map(str, sources), "-lm"])
+        return _run([program])
+
+
+def _compiler() -> list[str]:
+    """Return the command of a C compiler. Raises RobotDynamicsError if there is none."""
+    for name in ("cc", "clang"):
+        if shutil.which(name):
+            return [name]
+    if find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc"]
+    raise RobotDynamicsError("export --check: no C compiler. Cure: install gcc or clang, or pip install ziglang")
+
+
+def _run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RobotDynamicsError(
+            f"export --check: {command[0]} failed: {(done.stdout + done.stderr).strip()[-2000:]}. Cure: export again "
+            "into an empty folder; if it fails again, report it with the URDF"
+        )
+    return done.stdout.strip()

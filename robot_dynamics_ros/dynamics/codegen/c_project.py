@@ -1,0 +1,204 @@
+"""Folder with the dynamics of one robot as C: library, C++ header, self-test, example, CMake file and README."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import indent
+from typing import NamedTuple
+
+from robot_dynamics_ros.dynamics.codegen.c_source import (
+    Signature,
+    Tree,
+    comment,
+    friction_rows,
+    functions,
+    initializer,
+    prototype,
+    signatures,
+    sizes,
+    table,
+)
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+_TEMPLATES = Path(__file__).with_name("c_project")
+
+
+class Facts(NamedTuple):
+    """Names and numbers of a robot for the header.
+
+    Attributes
+    ----------
+    title, version
+        Name of the robot in its URDF, and version of this package.
+    joints
+        Names of the independent coordinates.
+    units
+        Unit of the position of each, "rad" or "m".
+    limits
+        Arrays (n,) by name: position_lower, position_upper, velocity_limits and effort_limits.
+    gravity, payload
+        Acceleration of gravity (3,), and the model's payload (10,) in the frame of its link.
+    payload_link
+        Name of the link with the payload.
+    links
+        Names of the links with pose and Jacobian, by identifier.
+    checksums
+        SHA-256 of the URDF and of the dynamics file, "" for none.
+    """
+
+    title: str
+    version: str
+    joints: Sequence[str]
+    units: Sequence[str]
+    limits: Mapping[str, Array]
+    gravity: Array
+    payload: Array
+    payload_link: str
+    links: Mapping[str, str]
+    checksums: tuple[str, str]
+
+
+class Vectors(NamedTuple):
+    """Arguments and results of the self-test, for some states.
+
+    Attributes
+    ----------
+    arguments
+        (states, size) by the name of the argument; (states,) for numbers.
+    expected
+        (states, size of the result) by function, but for forward dynamics.
+    terms
+        (states,) by function: magnitude of the terms of which the result is the sum, for the rounding error.
+    singular
+        (states,): 1 if forward dynamics fails, else 0.
+    """
+
+    arguments: Mapping[str, Array]
+    expected: Mapping[str, Array]
+    terms: Mapping[str, Array]
+    singular: Array
+
+
+def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) -> None:
+    """Write all files to ``directory``, which is created; files of an earlier export are replaced.
+
+    Raises OSError if a file cannot be written.
+    """
+    listed = signatures(robot)
+    values = {
+        "robot": robot.name,
+        "ROBOT": robot.name.upper(),
+        "n": str(robot.n),
+        "title": _plain(facts.title),
+        "version": facts.version,
+        "urdf_sha256": facts.checksums[0],
+        "dynamics_sha256": facts.checksums[1],
+        "payload_link": _plain(facts.payload_link),
+        "gravity": initializer(facts.gravity),
+        "payload": initializer(facts.payload),
+        "joint_names": ",\n    ".join(map(_string, facts.joints)),
+        **{name: initializer(limits) for name, limits in facts.limits.items()},
+    }
+    joints = zip(facts.joints, facts.units, strict=True)
+    values["joints"] = "\n".join(f"   {k:4}  {_plain(name)}, {unit}" for k, (name, unit) in enumerate(joints))
+    described = (f"{comment(_contract(x, facts))}\n{prototype(robot, x)};" for x in listed)
+    computed = next(x for x in listed if x.name == "computed_torque")
+    contents = {
+        "dynamics.h": {"prototypes": "\n\n".join(described)},
+        "dynamics.c": {
+            "friction": _friction(robot),
+            "functions": functions(robot),
+            "computed_torque": prototype(robot, computed),
+        },
+        "dynamics.hpp": {"wrappers": "\n\n".join(_wrapper(robot, x) for x in listed)},
+        "test.c": {
+            "cases": str(len(vectors.singular)),
+            "tables": _tables(vectors),
+            "calls": "\n".join(_call(robot, x) for x in listed if x.name in vectors.expected),
+            "largest": str(max(x.size for x in listed)),
+        },
+        "example.c": {},
+        "CMakeLists.txt": {},
+        "README.md": {},
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, own in contents.items():
+        target = f"{robot.name}_{name}" if name.startswith(("dynamics.", "test.")) else name
+        (directory / target).write_text(_filled(name, {**values, **own}), encoding="utf-8")
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    text = (_TEMPLATES / template).read_text(encoding="utf-8")
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _plain(name: str) -> str:
+    """Return a name of a URDF for a C comment: printable ASCII characters that do not end the comment."""
+    text = "".join(x if " " <= x <= "~" and x not in '"\\?' else "_" for x in name)
+    return text.replace("*/", "*_").replace("/*", "/_").replace("@", "_")
+
+
+def _string(name: str) -> str:
+    """Return a C string literal."""
+    letters = (chr(x) if 32 <= x < 127 and chr(x) not in '"\\?@' else f"\\{x:03o}" for x in name.encode())
+    return f'"{"".join(letters)}"'
+
+
+def _contract(signature: Signature, facts: Facts) -> str:
+    """Return the comment of a function in the header."""
+    shape = f"{signature.result} ({' x '.join(map(str, signature.shape))})"
+    links = (_plain(name) for link, name in facts.links.items() if signature.name in _of_link(link))
+    link = "".join(f' Link "{name}".' for name in links)
+    return f"{signature.comment}{link} Writes {shape}."
+
+
+def _of_link(link: str) -> tuple[str, ...]:
+    return f"pose_{link}", f"jacobian_{link}", f"jacobian_dot_qd_{link}"
+
+
+def _friction(robot: Tree) -> str:
+    rows = friction_rows(robot)
+    return _filled("friction.c", {"joints": table(robot.friction[rows])}) if rows else ""
+
+
+def _wrapper(robot: Tree, signature: Signature) -> str:
+    """Return the C++ function for a C function."""
+    size = sizes(robot.n)
+    arguments = [f"const std::array<double, {size[x]}> &{x}" if size[x] else f"double {x}" for x in signature.arguments]
+    passed = ", ".join([f"{x}.data()" if size[x] else x for x in signature.arguments] + [f"{signature.result}.data()"])
+    result, call = f"std::array<double, {signature.size}>", f"{robot.name}_{signature.name}({passed});"
+    if signature.status:
+        arguments.append(f"{result} &{signature.result}")
+        return f"inline int {signature.name}({', '.join(arguments)}) noexcept\n{{\n    return {call}\n}}"
+    lines = [f"{result} {signature.result};", call, f"return {signature.result};"]
+    body = indent("\n".join(lines), "    ")
+    return f"inline {result} {signature.name}({', '.join(arguments)}) noexcept\n{{\n{body}\n}}"
+
+
+def _tables(vectors: Vectors) -> str:
+    """Return the arrays of the self-test."""
+    arrays = {
+        **vectors.arguments,
+        "singular": vectors.singular,
+        **{f"expected_{name}": values for name, values in vectors.expected.items()},
+        **{f"terms_{name}": values for name, values in vectors.terms.items()},
+    }
+    return "\n".join(
+        f"static const double {name}[CASES]{f'[{values.shape[1]}]' if values.ndim > 1 else ''} = "
+        f"{table(values) if values.ndim > 1 else initializer(values)};"
+        for name, values in arrays.items()
+    )
+
+
+def _call(robot: Tree, signature: Signature) -> str:
+    """Return the statements of the self-test that check a function for state k."""
+    name, arguments = signature.name, ", ".join(f"{x}[k]" for x in signature.arguments)
+    columns = signature.shape[-1]
+    return (
+        f"        {robot.name}_{name}({arguments}, result);\n"
+        f'        failures += compare("{name}", k, result, expected_{name}[k], {signature.size // columns}, {columns}, '
+        f"terms_{name}[k]);"
+    )

@@ -1,0 +1,356 @@
+"""Dynamics of one robot as C99: signatures of the functions, and their source code.
+
+The functions are straight-line programs from the traces that the customised kernels are made of. Inertial parameters
+are folded into them as constants; gravity and a payload are arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from textwrap import fill, indent
+from typing import NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.dynamics.codegen.c_statements import Body, body, unused
+from robot_dynamics_ros.dynamics.codegen.expressions import Node, Scalar, Trace
+from robot_dynamics_ros.dynamics.codegen.tracing import (
+    BIAS_TORQUE,
+    FORWARD_DYNAMICS,
+    GRAVITY_TORQUE,
+    INVERSE_DYNAMICS,
+    JACOBIAN,
+    JACOBIAN_DOT_QD,
+    MASS_MATRIX,
+    POSE,
+    Algorithm,
+    LinkPlacement,
+    Scalars,
+    specialised,
+    trace_algorithm,
+)
+from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    AFTER,
+    BODY_SIZE,
+    FIRST,
+    LOAD_BACKDRIVING,
+    LOAD_DRIVING,
+    MASS,
+    ROTOR_INERTIA,
+    coordinate_count,
+    unpack,
+)
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+
+_WIDTH = 110  # characters of a line of comments and declarations
+
+
+class Tree(NamedTuple):
+    """Robot to write as C.
+
+    Attributes
+    ----------
+    name
+        Prefix of all C names, an identifier.
+    topology, parameters
+        Flat model arrays, without the payload.
+    friction
+        Friction table (bodies, FRICTION_SIZE).
+    payload
+        Link that carries the payload.
+    links
+        Links with pose and Jacobian, by the identifiers that end the names of their functions.
+    """
+
+    name: str
+    topology: IntArray
+    parameters: Array
+    friction: Array
+    payload: LinkPlacement
+    links: Mapping[str, LinkPlacement]
+
+    @property
+    def n(self) -> int:
+        """Number of independent coordinates."""
+        return int(interpreted(coordinate_count)(self.topology))
+
+
+class Signature(NamedTuple):
+    """C function.
+
+    Attributes
+    ----------
+    name
+        Name without the robot's prefix.
+    arguments
+        Names of the arguments, keys of the sizes that ``sizes`` returns.
+    result
+        Name of the argument to which the result is written.
+    shape
+        Shape of the result; elements are stored row by row.
+    comment
+        Contract of the function.
+    status
+        True if the function returns an int, 0 for success.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    result: str
+    shape: tuple[int, ...]
+    comment: str
+    status: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of elements of the result."""
+        return int(np.prod(self.shape))
+
+
+def sizes(n: int) -> dict[str, int]:
+    """Return the size of each argument of the functions of a robot with ``n`` coordinates; 0 for a number."""
+    vectors = ("q", "qd", "qdd", "tau", "load", "q_d", "qd_d", "qdd_d", "kp", "kd")
+    others = {"gravity": 3, "payload": 10, "com": 3, "inertia": 6, "mass": 0, "smoothing_velocity": 0}
+    return dict.fromkeys(vectors, n) | others
+
+
+def signatures(robot: Tree) -> list[Signature]:
+    """Return the functions of a robot, in the order of the files."""
+    n = robot.n
+    fixed = [
+        Signature(
+            "make_payload",
+            ("mass", "com", "inertia"),
+            "payload",
+            (10,),
+            "Payload of the given mass, centre of mass, and inertia (ixx ixy ixz iyy iyz izz) about the centre of "
+            "mass, in the frame of the payload's link.",
+        ),
+        Signature(
+            "inverse_dynamics",
+            ("q", "qd", "qdd", "gravity", "payload"),
+            "tau",
+            (n,),
+            "Torque of the motion q, qd, qdd, without friction.",
+        ),
+        Signature("gravity_torque", ("q", "gravity", "payload"), "tau", (n,), "Torque that holds the robot at rest."),
+        Signature(
+            "bias_torque",
+            ("q", "qd", "gravity", "payload"),
+            "tau",
+            (n,),
+            "Torque at zero acceleration: velocity products and gravity.",
+        ),
+        Signature("mass_matrix", ("q", "payload"), "matrix", (n, n), "Mass matrix with rotors, both triangles."),
+        Signature(
+            "forward_dynamics",
+            ("q", "qd", "tau", "gravity", "payload"),
+            "qdd",
+            (n,),
+            "Acceleration under the torque tau, without friction. Returns 0, or 1 + j if the mass matrix is not "
+            "positive definite at coordinate j; qdd is then unchanged.",
+            True,
+        ),
+        Signature(
+            "gear_load",
+            ("q", "qd", "qdd", "gravity", "payload"),
+            "load",
+            (n,),
+            "Torque that the gears transmit to the links: inverse dynamics without rotors. It is an argument of "
+            "friction_torque.",
+        ),
+        Signature(
+            "friction_torque",
+            ("q", "qd", "load", "smoothing_velocity"),
+            "tau",
+            (n,),
+            "Torque that overcomes friction at q, qd. load is that of gear_load, or zeros if no friction depends on "
+            "it. Below the speed smoothing_velocity of a joint, friction is proportional to velocity; 0: dry friction "
+            "jumps at rest, where it is 0.",
+        ),
+        Signature(
+            "computed_torque",
+            ("q", "qd", "q_d", "qd_d", "qdd_d", "kp", "kd", "gravity", "payload"),
+            "tau",
+            (n,),
+            "Computed-torque law: inverse dynamics at q, qd for the acceleration qdd_d + kd (qd_d - qd) + kp (q_d - "
+            "q), without friction.",
+        ),
+    ]
+    kinematic = [
+        signature
+        for link in robot.links
+        for signature in (
+            Signature(f"pose_{link}", ("q",), "pose", (4, 4), "Homogeneous matrix of the link in the root frame."),
+            Signature(
+                f"jacobian_{link}",
+                ("q",),
+                "jacobian",
+                (6, n),
+                "Jacobian of the origin of the link's frame in root axes, linear rows first.",
+            ),
+            Signature(
+                f"jacobian_dot_qd_{link}",
+                ("q", "qd"),
+                "product",
+                (6,),
+                "Linear and angular acceleration of the link's frame at zero qdd, in root axes.",
+            ),
+        )
+    ]
+    return fixed + kinematic
+
+
+def prototype(robot: Tree, signature: Signature) -> str:
+    """Return the declaration of a function, without semicolon."""
+    restrict = f"{robot.name.upper()}_RESTRICT"
+    size = sizes(robot.n)
+    arguments = [f"const double *{restrict} {x}" if size[x] else f"double {x}" for x in signature.arguments]
+    arguments.append(f"double *{restrict} {signature.result}")
+    kind = "int" if signature.status else "void"
+    first, *others = arguments
+    lines = [f"{kind} {robot.name}_{signature.name}({first}"]
+    for argument in others:  # broken only between arguments
+        if len(lines[-1]) + len(argument) > _WIDTH:
+            lines[-1] += ","
+            lines.append(f"    {argument}")
+        else:
+            lines[-1] += f", {argument}"
+    return "\n".join(lines) + ")"
+
+
+def comment(text: str) -> str:
+    """Return a C comment of one or more lines."""
+    return "/* " + fill(text, width=_WIDTH, subsequent_indent="   ", break_long_words=False) + " */"
+
+
+def table(rows: Iterable[Iterable[float]]) -> str:
+    """Return the initializer of an array of arrays of doubles."""
+    return "{\n" + ",\n".join("    " + initializer(row) for row in rows) + "}"
+
+
+def initializer(values: Iterable[float]) -> str:
+    """Return the initializer of an array of doubles."""
+    return "{" + ", ".join(map(number, values)) + "}"
+
+
+def number(value: float) -> str:
+    """Return a C expression that has exactly this value; infinity is HUGE_VAL."""
+    if np.isfinite(value):
+        return repr(float(value))
+    return "HUGE_VAL" if value > 0.0 else "-HUGE_VAL"
+
+
+def functions(robot: Tree) -> str:
+    """Return the definitions of all functions but make_payload and computed_torque, which are the same for all robots.
+
+    Also the table and the functions of friction are not included.
+    """
+    writer = _Writer(robot)
+    bodies = {x.name: writer.traced(x, x.name) for x in _ALGORITHMS}
+    bodies |= {"gear_load": writer.gear_load(), "friction_torque": Body(_friction(robot))}
+    for link, placement in robot.links.items():
+        for algorithm in (POSE, JACOBIAN, JACOBIAN_DOT_QD):
+            name = f"{algorithm.name}_{link}"
+            bodies[name] = writer.traced(algorithm, name, placement)
+    texts = []
+    for signature in signatures(robot):
+        if signature.name in bodies:
+            lines, parts = bodies[signature.name]
+            text = indent("\n".join(lines), "    ")
+            texts += [*parts, f"{prototype(robot, signature)}\n{{\n{text}\n}}\n"]
+    return "\n".join(texts)
+
+
+_ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, BIAS_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
+
+
+class _Writer:
+    """Bodies of the traced functions of a robot."""
+
+    def __init__(self, robot: Tree) -> None:
+        self.robot = robot
+        places = interpreted(unpack)(robot.topology, np.arange(len(robot.parameters)))
+        self._rotor_inertias = places.rotors[:, ROTOR_INERTIA]
+        masses = places.bodies[:, MASS:BODY_SIZE]
+        self._inputs = np.concatenate([places.gravity, masses.ravel(), self._rotor_inertias])
+        self._payload_places = masses[robot.payload.body] if robot.payload.body >= 0 else masses[0, :0]
+
+    def traced(self, algorithm: Algorithm, name: str, link: LinkPlacement | None = None) -> Body:
+        """Return the body of the function of an algorithm."""
+        return self._body(algorithm, name, algorithm.result, link)
+
+    def gear_load(self) -> Body:
+        """Return the body of inverse dynamics without rotors."""
+        if len(self._rotor_inertias):
+            return self._body(INVERSE_DYNAMICS, "gear_load", "load", None, rotors=False)
+        return Body([f"{self.robot.name}_inverse_dynamics(q, qd, qdd, gravity, payload, load);"])
+
+    def _body(
+        self, algorithm: Algorithm, name: str, result: str, link: LinkPlacement | None, rotors: bool = True
+    ) -> Body:
+        """Return the body of a function that writes ``result``; without ``rotors``, their inertias are zero."""
+        robot = self.robot
+        program = trace_algorithm(algorithm, robot.topology, robot.parameters, self._inputs, link)
+        trace = Trace()
+        values = self._values(trace, rotors)
+        if link is not None:
+            values[:3] = [0.0] * 3  # kinematics do not depend on gravity
+
+        def replaced(node: Node) -> Scalar:
+            if node.array == "parameters":
+                return values[node.element]  # type: ignore[no-any-return]
+            return trace.input(node.array, node.element)
+
+        own = 0 if program is None else specialised(program, trace, replaced)
+        names = {*algorithm.vectors, *(() if link else ("payload",) if algorithm == MASS_MATRIX else _CONTEXT)}
+        if isinstance(own, int):
+            return Body([*unused(names | {result}), f"return {1 + own};"])
+        return body(own, result, names, f"{robot.name}_{name}", f"{robot.name.upper()}_RESTRICT")
+
+    def _values(self, trace: Trace, rotors: bool) -> Scalars:
+        """Return the model parameters, as numbers and as expressions of gravity and payload."""
+        values: Scalars = np.array(self.robot.parameters.tolist(), dtype=object)
+        values[:3] = [trace.input("gravity", k) for k in range(3)]
+        if not rotors:
+            values[self._rotor_inertias] = 0.0
+        if len(self._payload_places):
+            carrier = values[self._payload_places]
+            payload = np.array([trace.input("payload", k) for k in range(10)], dtype=object)
+            interpreted(add_inertia)(self.robot.payload.frame.astype(object), payload, carrier)
+            values[self._payload_places] = carrier
+        return values
+
+
+_CONTEXT = ("gravity", "payload")
+
+
+def friction_rows(robot: Tree) -> list[int]:
+    """Return the indices of the joints that have friction."""
+    return [i for i, row in enumerate(robot.friction) if row.any()]
+
+
+def _friction(robot: Tree) -> list[str]:
+    """Return the statements of friction_torque: G^T f(G q, G qd), with the coupling matrix G."""
+    model = interpreted(unpack)(robot.topology, robot.parameters)
+    terms: list[list[str]] = [[] for _ in range(robot.n)]
+    lines, names = [], {"q", "qd", "load", "smoothing_velocity"}
+    for k, i in enumerate(friction_rows(robot)):
+        own = slice(model.tree[i, FIRST], model.tree[i, AFTER])
+        entries = [*zip(model.coordinates[own].tolist(), model.factors[own].tolist(), strict=True)]
+        position, rate = (" + ".join(_scaled(factor, f"{x}[{c}]") for c, factor in entries) for x in ("q", "qd"))
+        loaded = robot.friction[i, [LOAD_DRIVING, LOAD_BACKDRIVING]].any()
+        load = f"load[{entries[0][0]}]" if loaded else "0.0"
+        arguments = f"&joints[{k}], {position}, {rate}, {load}, smoothing_velocity"
+        lines.append(f"const double f{i} = joint_friction({arguments});")
+        names -= {"q", "qd", "smoothing_velocity", *(["load"] if loaded else [])}
+        for c, factor in entries:
+            terms[c].append(_scaled(factor, f"f{i}"))
+    lines += [f"tau[{c}] = {' + '.join(term) or '0.0'};" for c, term in enumerate(terms)]
+    return [*unused(names), *lines]
+
+
+def _scaled(factor: float, text: str) -> str:
+    return text if factor == 1.0 else f"{number(factor)} * {text}"

@@ -1,0 +1,192 @@
+"""Export of one robot's dynamics as C: what the code generator needs of a model, and the results of the self-test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.base.resources import package_version
+from robot_dynamics_ros.dynamics.codegen.c_project import Facts, Vectors, write_project
+from robot_dynamics_ros.dynamics.codegen.c_source import Tree
+from robot_dynamics_ros.dynamics.codegen.tracing import LinkPlacement
+from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
+from robot_dynamics_ros.dynamics.kernels.layout import MASS
+from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, symmetric
+from robot_dynamics_ros.dynamics.model.model_data import ModelData, views
+
+if TYPE_CHECKING:
+    from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
+
+_NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def export_c(model: RobotModel, data: ModelData, directory: Path, links: Sequence[str] | None) -> None:
+    """Write the files of ``RobotModel.export_c``, whose model has the ``data``."""
+    if model.loops:
+        raise RobotDynamicsError(
+            f'export: robot "{model.name}" has closed loops, whose constraints the C functions do not contain. '
+            "Cure: export a model whose dynamics file has no loops; its functions are those of the open tree"
+        )
+    names = [*dict.fromkeys(model.end_links if links is None else links)]
+    holder = model.payload_link or (names or model.end_links)[0]
+    identifiers = dict(zip(_identifiers(names, ""), names, strict=True))
+    parameters = data.parameters.copy()
+    views(data.topology, parameters).bodies[:, MASS:] = data.bare_inertials
+    robot = Tree(
+        name=_identifiers([model.name], "robot_")[0],
+        topology=data.topology,
+        parameters=parameters,
+        friction=data.friction,
+        payload=_placement(data, holder),
+        links={key: _placement(data, name) for key, name in identifiers.items()},
+    )
+    payload = _NOTHING if data.payload is None else data.payload[1]
+    facts = Facts(
+        title=model.name,
+        version=package_version(),
+        joints=model.joint_names,
+        units=["m" if name in model.prismatic_joints else "rad" for name in model.joint_names],
+        limits={
+            name: getattr(model, name)
+            for name in ("position_lower", "position_upper", "velocity_limits", "effort_limits")
+        },
+        gravity=model.gravity,
+        payload=_about_origin(payload),
+        payload_link=holder,
+        links=identifiers,
+        checksums=data.checksums,
+    )
+    general = replace(model, kernels=GeneralKernels(data.topology, data.parameters))
+    write_project(directory, robot, facts, _vectors(general, holder, payload, identifiers))
+
+
+def _placement(data: ModelData, link: str) -> LinkPlacement:
+    frame = data.frames[link]
+    return LinkPlacement(frame.body, np.concatenate([frame.rotation.ravel(), frame.position]))
+
+
+def _identifiers(names: Sequence[str], prefix: str) -> list[str]:
+    """Return different C identifiers for names; ``prefix`` precedes one that would begin with a digit."""
+    result: list[str] = []
+    for name in names:
+        text = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
+        text = prefix + text if text[0].isdigit() or text[0] == "_" else text
+        while text in result:
+            text += "_"
+        result.append(text)
+    return result
+
+
+def _about_origin(payload: Inertial) -> Array:
+    total = InertiaSum.zero()
+    total.add(payload, np.eye(3), np.zeros(3))
+    return total.flat()
+
+
+class _State(NamedTuple):
+    """State of the self-test: arguments of the C functions, and the payload about its centre of mass."""
+
+    arguments: dict[str, Array]
+    payload: Inertial
+
+
+def _states(model: RobotModel, payload: Inertial) -> list[_State]:
+    """Return zero, random and extreme states, with the model's payload and gravity and with other ones."""
+    rng = np.random.default_rng(0)
+    n = model.n
+    lower, upper = np.clip(model.position_lower, -1e3, 1e3), np.clip(model.position_upper, -1e3, 1e3)
+    near = np.clip(-np.pi, lower, upper), np.clip(np.pi, lower, upper)
+    speed = np.minimum(model.velocity_limits, 100.0)
+    heavy = Inertial(50.0, np.array([0.1, -0.2, 0.3]), symmetric(2.0, 0.1, -0.2, 3.0, 0.3, 2.5))
+    small = Inertial(0.7, np.array([-0.02, 0.01, 0.05]), symmetric(0.002, 1e-4, 0.0, 0.003, -2e-4, 0.0025))
+    tilted = np.array([3.0, -5.0, 7.0])
+
+    def state(q: Array, rates: float, load: Inertial, gravity: Array) -> _State:
+        motion = {name: rates * rng.uniform(-1.0, 1.0, n) for name in ("qdd", "tau", "load", "qdd_d")}
+        qd = min(rates, 1.0) * speed * rng.uniform(-1.0, 1.0, n)
+        arguments = {
+            "q": q,
+            "qd": qd,
+            **motion,
+            "q_d": q + 0.01,
+            "qd_d": qd * 0.9,
+            "kp": np.full(n, 100.0),
+            "kd": np.full(n, 20.0),
+            "gravity": gravity,
+            "payload": _about_origin(load),
+            "mass": np.array(load.mass),
+            "com": load.com,
+            "inertia": load.inertia[np.triu_indices(3)],
+            "smoothing_velocity": np.array(rng.choice([0.0, 0.1])),
+        }
+        return _State({name: value + 0.0 for name, value in arguments.items()}, load)
+
+    return [
+        state(np.clip(np.zeros(n), lower, upper), 0.0, payload, model.gravity),
+        *(state(rng.uniform(*near), 10.0, payload, model.gravity) for _ in range(2)),
+        *(state(rng.uniform(*near), 10.0, small, tilted) for _ in range(2)),
+        state(rng.uniform(*near), 10.0, _NOTHING, np.zeros(3)),
+        state(lower, 1e3, heavy, model.gravity),
+        state(upper, 1e3, heavy, tilted),
+    ]
+
+
+def _vectors(model: RobotModel, holder: str, payload: Inertial, links: dict[str, str]) -> Vectors:
+    """Return states of the self-test with the results of the general kernels."""
+    states = _states(model, payload)
+    results = [_results(model, holder, state, links) for state in states]
+    singular = [state_results.pop("singular") for state_results, _ in results]
+    return Vectors(
+        arguments={name: np.array([state.arguments[name] for state in states]) for name in states[0].arguments},
+        expected={name: np.array([values[name].ravel() for values, _ in results]) for name in results[0][0]},
+        terms={name: np.array([terms.get(name, 0.0) for _, terms in results]) for name in results[0][0]},
+        singular=np.array(singular),
+    )
+
+
+def _results(
+    model: RobotModel, holder: str, state: _State, links: dict[str, str]
+) -> tuple[dict[str, Array], dict[str, float]]:
+    """Return the results by function for a state, and the magnitude of the terms of their sums."""
+    x, load = state.arguments, state.payload
+    model = model.with_gravity(x["gravity"]).with_payload(holder, load.mass, load.com, load.inertia)
+    q, qd, qdd = x["q"], x["qd"], x["qdd"]
+    law = x["qdd_d"] + x["kd"] * (x["qd_d"] - qd) + x["kp"] * (x["q_d"] - q)
+    matrix = model.mass_matrix(q)
+    masses = model.inertial_parameters[: PARAMETERS * len(model.moving_links) : PARAMETERS]
+    weight = float(masses.sum() * np.linalg.norm(x["gravity"]))
+    size = float(np.linalg.norm(matrix))
+    force = weight + size * float(np.linalg.norm(qdd) + np.linalg.norm(law) + qd @ qd)
+    try:
+        model.forward_dynamics(q, qd, x["tau"])
+        singular = np.array(0.0)
+    except RobotModelError:
+        singular = np.array(1.0)
+    results = {
+        "singular": singular,
+        "make_payload": x["payload"],
+        "inverse_dynamics": model.inverse_dynamics(q, qd, qdd),
+        "gravity_torque": model.gravity_torque(q),
+        "bias_torque": model.bias_torque(q, qd),
+        "mass_matrix": matrix,
+        "gear_load": model.gear_load(q, qd, qdd),
+        "friction_torque": model.friction_torque(q, qd, float(x["smoothing_velocity"]), load=x["load"]),
+        "computed_torque": model.inverse_dynamics(q, qd, law),
+    }
+    terms = dict.fromkeys(("inverse_dynamics", "bias_torque", "gear_load", "computed_torque"), force)
+    terms |= {"gravity_torque": weight, "mass_matrix": size}
+    for key, link in links.items():
+        jacobian = model.jacobian(q, link)
+        size = float(np.linalg.norm(jacobian))
+        results |= {f"pose_{key}": model.link_pose(q, link), f"jacobian_{key}": jacobian}
+        results[f"jacobian_dot_qd_{key}"] = model.jacobian_dot_qd(q, qd, link)
+        terms |= {f"jacobian_{key}": size, f"jacobian_dot_qd_{key}": size * float(qd @ qd) + 100.0}
+    return results, terms

@@ -1,0 +1,106 @@
+"""Exported C code: it compiles without warnings, agrees with the general kernels, and notices a wrong result."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.dynamics.codegen import c_statements
+from support import arms
+from support.mechanisms import four_bar
+from support.robots_with_drives import load
+
+COMPILER = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
+STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wdouble-promotion -Werror".split()
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+
+
+def self_test(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """Compile the exported files of a folder and run their self-test."""
+    sources = [next(folder.glob(pattern)) for pattern in ("*_dynamics.c", "*_test.c")]
+    command = [COMPILER, "-std=c99", "-O1", *STRICT, *flags, "-o", "self_test", *sources, "-lm"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return subprocess.run([folder / "self_test"], capture_output=True, text=True, check=False)
+
+
+def panda() -> RobotModel:
+    """Return a robot with a sigmoid friction and a payload."""
+    return RobotModel.shipped("panda").with_payload("panda_link8", 1.0, [0.0, 0.1, 0.2], 0.01 * np.eye(3))
+
+
+def geared() -> RobotModel:
+    """Return an arm whose coupled joints have rotors, and friction with all terms; its names are no C identifiers."""
+    kinds, names = ("revolute", "prismatic", "revolute"), [f"{k}-*/?" for k in range(4)]
+    links = tuple(arms.Link(name, 1.0, (0.1, 0, 0.1), 0.02 * np.eye(3)) for name in names)
+    joints = tuple(
+        arms.Joint(f"j{k}*/?", kind, names[k], names[k + 1], (0, 0, 0.2), axis=(0, 1, k))
+        for k, kind in enumerate(kinds)
+    )
+    friction = {
+        "viscous": 0.3,
+        "coulomb": 0.5,
+        "coulomb_negative": 0.7,
+        "static": 0.9,
+        "stribeck_velocity": 0.2,
+        "ripple": {"amplitude": 0.1, "per_turn": 5.0, "phase": 0.3},
+        "sigmoid": {"amplitude": 0.4, "slope": 3.0, "shift": 0.1},
+    }
+    motor = {"load_coefficient": 0.1, "rotor_inertia": 1e-3, "gear_ratio": 50.0}
+    rows = {x.name: friction | (motor if k < 2 else {}) for k, x in enumerate(joints)}
+    couplings = {"j2*/?": {"j0*/?": -0.5, "j1*/?": 0.7, "offset": 0.1}}
+    return load(arms.Arm(links, joints), {"joints": rows, "couplings": couplings})
+
+
+def tree() -> RobotModel:
+    """Return a random tree whose payload is on the third of several end links."""
+    kinds = ["revolute", "prismatic", "revolute", "revolute", "fixed", "revolute", "prismatic", "revolute"]
+    return load(arms.random_arm(np.random.default_rng(3), [0, 1, 1, 2, 3, 0, 6, 5], kinds), {})
+
+
+@pytest.mark.parametrize("make", [panda, geared, tree])
+def test_exported_functions_agree_with_the_kernels(make: Callable[[], Any], tmp_path: Path) -> None:
+    make().export_c(tmp_path)
+    done = self_test(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "0 failures" in done.stdout
+
+
+def test_long_functions_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(c_statements, "LARGEST", 50)
+    tree().export_c(tmp_path)
+    assert "arm_mass_matrix_1(" in (tmp_path / "arm_dynamics.c").read_text()
+    done = self_test(tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_self_test_notices_a_wrong_number(tmp_path: Path) -> None:
+    geared().export_c(tmp_path)
+    source = tmp_path / "arm_dynamics.c"
+    text = source.read_text()
+    assert "0.2, 0.1, 5.0" in text  # Stribeck velocity, amplitude and number per turn of the ripple
+    source.write_text(text.replace("0.2, 0.1, 5.0", "0.2, 0.1, 5.0000001"))
+    done = self_test(tmp_path)
+    assert done.returncode == 1 and "friction_torque" in done.stdout
+
+
+def test_statuses_of_forward_dynamics(tmp_path: Path) -> None:
+    """A massless wrist fails without a payload, at the wrist's coordinate, and moves with one."""
+    links = (arms.Link("base"), arms.Link("a", 1.0, (0.1, 0, 0), 0.1 * np.eye(3)), arms.Link("b"))
+    joints = (arms.Joint("j1", "revolute", "base", "a"), arms.Joint("j2", "revolute", "a", "b", (1, 0, 0)))
+    load(arms.Arm(links, joints), {}).export_c(tmp_path)
+    text = (tmp_path / "arm_dynamics.c").read_text()
+    assert "return 2;" in text and "return 0;" in text
+    assert self_test(tmp_path).returncode == 0
+
+
+def test_unknown_links_and_loops_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RobotDynamicsError, match="panda_hand2.*Cure"):
+        panda().export_c(tmp_path, ["panda_hand2"])
+    with pytest.raises(RobotDynamicsError, match="closed loops.*Cure"):
+        four_bar().export_c(tmp_path)
