@@ -18,7 +18,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.arguments import joint_vectors, wrenches_on_bodies
 from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, SOFT_LOWER, SOFT_UPPER, UPPER, VELOCITY, LimitRows
-from robot_dynamics_ros.dynamics.model.model_data import LinkFrame, ModelData
+from robot_dynamics_ros.dynamics.model.model_data import LinkFrame, ModelData, differ_in_parameters_only
 
 T = TypeVar("T", bound="RobotProperties")
 Wrenches = Mapping[str, ArrayLike]
@@ -271,6 +271,13 @@ class RobotProperties:
             For an unknown link, and for a value that is not six numbers.
         """
         return wrenches_on_bodies(wrenches, self._data.frames, len(self.moving_joints))
+
+    def differs_in_parameters_only(self, other: RobotProperties) -> bool:
+        """Return True if another model differs from this one at most in inertias and friction.
+
+        ``with_payload`` and ``scaled`` return such models.
+        """
+        return differ_in_parameters_only(self._data, other._data)
 
     def _link(self, link: str) -> tuple[int, Array]:
         frame = self._data.frames.get(link) if isinstance(link, str) else None

@@ -23,7 +23,6 @@ from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_b
 from robot_dynamics_ros.dynamics.model.inertia import payload_inertial, real_numbers
 from robot_dynamics_ros.dynamics.model.model_data import (
     ModelData,
-    differ_in_parameters_only,
     scaled,
     with_gravity,
     with_payload,
@@ -39,9 +38,9 @@ class RobotModel(RobotQueries):
     """Rigid-body dynamics model of a robot arm: bodies, rotors and joint friction. Create it with ``from_urdf``.
 
     A model is immutable. Vectors have shape (..., n) in the order of ``joint_names``: positions in rad or m, efforts in
-    Nm or N. Leading axes are many states at once, which are evaluated on all cores. Leading axes of several arguments
-    are broadcast. Lists, other number types and non-contiguous arrays are converted. Every method raises
-    RobotDynamicsError for an argument of a wrong shape.
+    Nm or N. Leading axes are many states at once, evaluated on all cores; those of several arguments are broadcast.
+    Lists, other number types and non-contiguous arrays are converted. Every method raises RobotDynamicsError for an
+    argument of a wrong shape.
     """
 
     @classmethod
@@ -109,8 +108,7 @@ class RobotModel(RobotQueries):
         text
             The URDF document.
         dynamics
-            Path of a dynamics file (YAML), or its checked content: friction, rotors, couplings, inertias, payload,
-            gravity.
+            Path of a dynamics file (YAML), or its checked content: friction, rotors, couplings, inertias and so on.
         gravity
             Acceleration of gravity (3,) in the root frame, m/s^2. None: that of the dynamics file, else 0 0 -9.81.
         joints
@@ -210,13 +208,6 @@ class RobotModel(RobotQueries):
         """Return this model with zero gravity, also for its payload; see ``with_gravity``."""
         return self.with_gravity(np.zeros(3))
 
-    def differs_in_parameters_only(self, other: RobotModel) -> bool:
-        """Return True if another model differs from this one at most in inertias and friction.
-
-        ``with_payload`` and ``scaled`` return such models.
-        """
-        return differ_in_parameters_only(self._data, other._data)
-
     def with_gravity(self, vector: ArrayLike) -> RobotModel:
         """Return this model with another acceleration of gravity (3,) in the root frame, m/s^2.
 
@@ -242,20 +233,10 @@ class RobotModel(RobotQueries):
     def export_c(self, directory: str | Path, links: Sequence[str] | None = None) -> None:
         """Write this robot's dynamics as C99 with a C++ header, a self-test and a CMake file: docs/export.md.
 
-        Parameters
-        ----------
-        directory
-            Folder for the files, which is created; files of an earlier export are replaced.
-        links
-            Links with functions for pose and Jacobian; None: ``end_links``. The payload argument of the C functions is
-            on the link of the model's payload; without one, on the first of these.
-
-        Raises
-        ------
-        RobotDynamicsError
-            For an unknown link, and for a robot with closed loops.
-        OSError
-            If a file cannot be written.
+        The folder ``directory`` is created; files of an earlier export are replaced. ``links`` have functions for pose
+        and Jacobian, None: ``end_links``. The payload argument of the C functions is on the link of the model's
+        payload; without one, on the first of these. Raises RobotDynamicsError for an unknown link and for a robot with
+        closed loops, and OSError if a file cannot be written.
         """
         for link in links or ():
             self._link(link)
@@ -275,12 +256,7 @@ class RobotModel(RobotQueries):
             Position, velocity and acceleration (..., n).
         external_wrenches
             Force (N) and moment (Nm), (..., 6), that act on a link, by link name, at the origin and in the axes of
-            the link's frame.
-
-        Raises
-        ------
-        RobotDynamicsError
-            For arguments of a wrong shape, and for an unknown link.
+            the link's frame. An unknown link raises RobotDynamicsError.
         """
         if external_wrenches is not None:
             bound = self._bound(entries.inverse_dynamics_batch)
@@ -354,8 +330,8 @@ class RobotModel(RobotQueries):
     ) -> Array:
         """Return the friction torque (..., n) of the joints, Craig (6.110)-(6.113).
 
-        The motors supply ``inverse_dynamics`` plus this torque. Dry friction of a joint at rest depends on the applied
-        torque and is 0 here. ``qdd`` and ``load`` are used only where friction depends on the load.
+        The motors supply it beside ``inverse_dynamics``. Dry friction of a joint at rest depends on the applied torque
+        and is 0 here. ``qdd`` and ``load`` are used only where friction depends on the load.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ def geared() -> RobotModel:
         for k, kind in enumerate(kinds)
     )
     friction = {
-        "viscous": 0.3,
+        **{"viscous": 0.3, "quadratic": 0.04, "cubic": 0.02},
         "coulomb": 0.5,
         "coulomb_negative": 0.7,
         "static": 0.9,

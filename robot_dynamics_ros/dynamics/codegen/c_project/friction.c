@@ -4,6 +4,7 @@ struct joint {
     double ripple_amplitude, ripple_per_turn, ripple_phase;
     double sigmoid_amplitude, sigmoid_slope, sigmoid_shift;
     double load_driving, load_backdriving;
+    double quadratic, cubic;
 };
 
 static const struct joint joints[] = @joints@;
@@ -17,10 +18,11 @@ static double logistic(double x)
     return power / (1.0 + power);
 }
 
-/* Viscous and sigmoid friction. */
+/* Viscous, quadratic, cubic and sigmoid friction. */
 static double smooth_friction(const struct joint *joint, double rate)
 {
-    double torque = joint->viscous * rate;
+    const double speed = fabs(rate);
+    double torque = (joint->viscous + (joint->quadratic + joint->cubic * speed) * speed) * rate;
     if (joint->sigmoid_amplitude != 0.0) {
         const double slope = joint->sigmoid_slope, shift = joint->sigmoid_shift;
         torque += joint->sigmoid_amplitude * (logistic(slope * (rate + shift)) - logistic(slope * shift));
