@@ -14,22 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.analysis.identification.estimate import (
-    FRICTION_KINDS,
-    Identification,
-    dynamics_document,
-    identify,
-    write_dynamics_file,
-)
+from robot_dynamics_ros.analysis.identification.estimate import FRICTION_KINDS, Identification, identify
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.hints import hints
+from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.least_squares import torque_is_determined
-from robot_dynamics_ros.analysis.identification.motion import (
-    ROUNDING,
-    RecordedMotion,
-    analyse_torque,
-    root_mean_square,
-)
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.torque_analysis import ROUNDING, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.cli.command_line import (

@@ -10,14 +10,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.analysis.identification.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import (
-    RecordedMotion,
-    Smoothing,
-    TorqueAnalysis,
-    analyse_torque,
-    recorded_motion,
-    root_mean_square,
-)
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.cli.command_line import (
     add_cutoff,

@@ -12,12 +12,8 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification.estimate import identify
-from robot_dynamics_ros.analysis.identification.motion import (
-    Smoothing,
-    analyse_torque,
-    recorded_motion,
-    root_mean_square,
-)
+from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque, root_mean_square
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.base.resources import robot_urdf

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, analyse_torque, recorded_motion
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
 from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.analysis.identification.friction import REST_SHARE
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, root_mean_square
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel

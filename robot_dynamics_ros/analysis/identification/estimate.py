@@ -12,19 +12,14 @@ definite: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: 
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS, FrictionShape
+from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.least_squares import (
     PARTS,
     BaseEstimate,
@@ -35,13 +30,10 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import KINDS, Parameterization
 from robot_dynamics_ros.analysis.identification.shape_choice import chosen_shapes
-from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dynamics_file import JointDynamics
-from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
 
 _ROUNDS = 200
 _CONVERGED = 1e-10  # squared Newton decrement, in units of the cost
@@ -189,7 +181,6 @@ v |v| or v^3 if cross-validation favours it. ``viscous_coulomb``: viscous and Co
 _POSITIVE = (".mass", ".ixx", ".iyy", ".izz", "inertia", *(f".{name}" for name in COEFFICIENTS))
 _CHOICES = 2  # of friction shapes: the second one with the inertias of the first
 _LOAD_ROUNDS = 10
-_LARGEST_LOAD = 0.9  # coefficient, at rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,100 +304,3 @@ def _chosen_weight(parameterization: Parameterization, factors: Factors, noise: 
     best = squares[int(np.argmin(squares.mean(axis=1)))]
     error = best.std(ddof=1) / np.sqrt(len(there)) if len(there) > 1 else 0.0
     return float(_WEIGHTS[np.flatnonzero(squares.mean(axis=1) <= best.mean() + error)[-1]])
-
-
-_FRICTION_KEYS = {field.name for field in fields(JointDynamics)} - {"rotor_inertia", "gear_ratio", "rotor_carrier"}
-_TABLES = ("joints", "links", "couplings")
-
-
-def dynamics_document(identification: Identification, prior: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a dynamics file that turns the prior model into the identified one.
-
-    ``prior`` is the content of the prior model's dynamics file, empty if it has none. Entries that were not identified
-    are kept: couplings, the payload, friction of kind ``keep`` and of joints that do not move. A direction without
-    motion gets the Coulomb friction of the other. The link that a joint moves gets the parameters of the whole moving
-    body; links fixed to it get mass 0.
-    """
-    parameterization = identification.parameterization
-    model = parameterization.model
-    document: dict[str, Any] = copy.deepcopy(dict(prior))
-    document["gravity"] = model.gravity.tolist()
-    values = dict(zip(parameterization.names, identification.values.tolist(), strict=True))
-    seen = {parameterization.names[k] for k in np.flatnonzero(identification.estimate.base.combination.any(axis=0))}
-    joints = document["joints"] = dict(document.get("joints") or {})
-    for name, shape in zip(model.moving_joints, parameterization.shapes, strict=True):
-        entry = joints.get(name) or {}
-        still = name in identification.estimate.still
-        names = {c: f"{name}.{c}" for c in COEFFICIENTS if f"{name}.{c}" in values}
-        coefficients = {c: values[full] for c, full in names.items() if full in seen or not c.startswith("coulomb")}
-        friction = _friction_entry(coefficients, shape)
-        if parameterization.friction == "keep" or still:
-            friction = {key: value for key, value in entry.items() if key in _FRICTION_KEYS}
-        joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS}}
-        if f"{name} rotor.inertia" in values:
-            joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
-        elif f"{name}.rotor_inertia" in values and not still:
-            joint |= {"rotor_inertia": values[f"{name}.rotor_inertia"], "gear_ratio": 1.0, "rotor_carrier": "none"}
-    for k, rotor in enumerate(document.get("rotors") or []):
-        rotor["inertia"] = values.get(f"rotors[{k}].inertia", rotor["inertia"])
-    bodies = identification.values[: PARAMETERS * parameterization.bodies].reshape(-1, PARAMETERS)
-    links = document["links"] = dict(document.get("links") or {})
-    for link, frame in model.link_frames.items():
-        if frame.body >= 0:
-            links[link] = {"mass": 0.0, "com": [0.0] * 3, "inertia": [0.0] * 6}
-            if link == model.moving_links[frame.body]:
-                mass, com = float(bodies[frame.body, 0]), bodies[frame.body, 1:4] / bodies[frame.body, 0]
-                inertia = symmetric(*bodies[frame.body, 4:]) - steiner(mass, com)
-                links[link] = {"mass": mass, "com": com.tolist(), "inertia": inertia[np.triu_indices(3)].tolist()}
-    return document
-
-
-def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> dict[str, Any]:
-    """Return the friction entry of a joint in the dynamics file."""
-    forwards, backwards = (coefficients.get(key, 0.0) for key in ("coulomb", "coulomb_negative"))
-    entry: dict[str, Any] = {"viscous": 0.0, "coulomb": backwards, "coulomb_negative": forwards, **coefficients}
-    if "sigmoid" in entry:
-        amplitude = coefficients["sigmoid"]
-        entry["sigmoid"] = {"amplitude": amplitude, "slope": shape.sigmoid_slope, "shift": shape.sigmoid_shift}
-    if "static" in entry:
-        entry["static"] = max(entry["static"], entry["coulomb"], entry["coulomb_negative"])
-        entry["stribeck_velocity"] = shape.stribeck_velocity
-    if "load_coefficient" in entry:  # a larger one locks the joint
-        ratio = entry.get("static", 0.0) / (min(entry["coulomb"], entry["coulomb_negative"]) or np.inf)
-        entry["load_coefficient"] = min(entry["load_coefficient"], _LARGEST_LOAD / max(1.0, ratio))
-    return entry
-
-
-def write_dynamics_file(
-    path: Path,
-    document: Mapping[str, Any],
-    comments: Sequence[str],
-    *,
-    joint_comments: Mapping[str, str] = MappingProxyType({}),
-    footer: Sequence[str] = (),
-    overwrite: bool = False,
-) -> None:
-    """Write ``document`` as a dynamics file (YAML) between the lines of comment ``comments`` and ``footer``.
-
-    ``joint_comments`` are written behind the entries of joints, by name. Raises RobotDynamicsError if the file cannot
-    be written, or if it exists and ``overwrite`` is False.
-    """
-    text = "".join(f"# {line}\n" for line in comments)
-    for key, value in document.items():
-        if key not in _TABLES or not value:
-            text += yaml.safe_dump({key: value}, sort_keys=False, default_flow_style=None, width=np.inf)
-            continue
-        text += f"{key}:\n"
-        for name, entry in value.items():
-            note = joint_comments.get(name) if key == "joints" else None
-            text += f"  {_flow(name)}: {_flow(entry)}" + (f"  # {note}\n" if note else "\n")
-    try:
-        with path.open("w" if overwrite else "x", encoding="utf-8") as file:
-            file.write(text + "".join(f"# {line}\n" for line in footer))
-    except OSError as error:
-        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with --output") from None
-
-
-def _flow(value: Any) -> str:
-    """Return ``value`` as YAML on one line."""
-    return str(yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=np.inf))[1:-2]

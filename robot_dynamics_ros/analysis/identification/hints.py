@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.causes import FRICTION, Evidence, causes, friction
 from robot_dynamics_ros.analysis.identification.corrections import Correction, corrections
-from robot_dynamics_ros.analysis.identification.motion import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.motion import Smoothing, TorqueAnalysis, analyse_torque, recorded_motion
+from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.control.safety import Cause

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.analysis.identification.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import TorqueAnalysis, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, root_mean_square
 from robot_dynamics_ros.analysis.report.recording import (
     CRITERION,
     Recording,

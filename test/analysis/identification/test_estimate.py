@@ -12,15 +12,9 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import BagError, RobotDynamicsError, RobotModel
-from robot_dynamics_ros.analysis.identification.estimate import (
-    Identification,
-    dynamics_document,
-    identify,
-    physical_prior,
-    pseudo_inertia,
-    write_dynamics_file,
-)
+from robot_dynamics_ros.analysis.identification.estimate import Identification, identify, physical_prior, pseudo_inertia
 from robot_dynamics_ros.analysis.identification.friction import FrictionShape, at_rest, friction_columns
+from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.least_squares import (
     PARTS,
     BaseEstimate,

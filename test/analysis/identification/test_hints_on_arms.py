@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from robot_dynamics_ros.analysis.identification.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import analyse_torque
+from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support.arm_cases import CASES, Arm
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")

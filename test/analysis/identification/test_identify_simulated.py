@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.estimate import dynamics_document, identify, write_dynamics_file
+from robot_dynamics_ros.analysis.identification.estimate import identify
 from robot_dynamics_ros.analysis.identification.hints import hints
+from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.least_squares import BaseEstimate, Factors, Samples, estimate_base
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, analyse_torque, recorded_motion
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from robot_dynamics_ros.recordings.bags import JointSeries
 from robot_dynamics_ros.simulation import simulate
 from support.noisy_recordings import Truth, fourier, with_friction

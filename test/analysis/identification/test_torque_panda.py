@@ -13,13 +13,9 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification import dynamics_document, identify, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.least_squares import Factors, Samples, estimate_base
-from robot_dynamics_ros.analysis.identification.motion import (
-    Smoothing,
-    analyse_torque,
-    recorded_motion,
-    root_mean_square,
-)
+from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque, root_mean_square
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array

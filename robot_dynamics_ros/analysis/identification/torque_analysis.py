@@ -1,0 +1,99 @@
+"""Terms of a model's torque along a recorded motion, and their errors."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+
+ROUNDING = 1e-9
+"""Effort (Nm or N) below which a measured effort or its variation counts as zero."""
+
+
+@dataclass(frozen=True, eq=False)
+class TorqueAnalysis:
+    """Measured and modelled torque along a recorded motion: arrays (m, n) in Nm or N.
+
+    Attributes
+    ----------
+    motion
+        The motion, with the measured torque ``motion.tau``.
+    inertia, velocity, gravity, friction
+        Terms of the model: M(q) qdd, V(q, qd) = C(q, qd) qd and G(q) of Craig (6.59), rotors included, and F(q, qd),
+        which passes the filter of the measured torque.
+    """
+
+    motion: RecordedMotion
+    inertia: Array
+    velocity: Array
+    gravity: Array
+    friction: Array
+
+    @property
+    def model(self) -> Array:
+        """Torque (m, n) of the model, Nm or N: inertia + velocity + gravity + friction."""
+        return self.inertia + self.velocity + self.gravity + self.friction
+
+    @property
+    def residual(self) -> Array:
+        """Measured torque minus the model's (m, n)."""
+        return self.motion.tau - self.model
+
+    @property
+    def rms(self) -> Array:
+        """Root mean square of the residual (n,)."""
+        return root_mean_square(self.residual)
+
+    @property
+    def bias(self) -> Array:
+        """Mean of the residual (n,)."""
+        return np.asarray(self.residual.mean(axis=0))
+
+    @property
+    def explained(self) -> Array:
+        """Share (n,) of the measured variance that the model explains: 1 - var(residual) / var(tau), at most 1.
+
+        NaN if the measured torque of a joint is constant within rounding.
+        """
+        measured, left = self.motion.tau.var(axis=0), self.residual.var(axis=0)
+        varies = np.sqrt(measured) > ROUNDING * (1.0 + root_mean_square(self.motion.tau))
+        return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=varies))
+
+    @property
+    def explained_in_words(self) -> list[str]:
+        """Texts (n,) for ``explained``: "-" for NaN, "not explained" below 0, else a percentage."""
+        return [
+            "-" if math.isnan(share) else "not explained" if share < 0.0 else f"{100 * share:.2f} %"
+            for share in self.explained.tolist()
+        ]
+
+
+def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
+    """Compute the terms of the model's torque along a recorded motion.
+
+    Raises BagError if the joints of the motion are not those of the model, in its order.
+    """
+    if motion.joint_names != model.joint_names:
+        raise BagError(
+            f"the recording has the joints {', '.join(motion.joint_names)}, the model {', '.join(model.joint_names)}. "
+            "Cure: rename or reorder the recording's, or lock the others in the model"
+        )
+    q, qd, qdd = motion.q, motion.qd, motion.qdd
+    gravity = model.gravity_torque(q)
+    bias = model.bias_torque(q, qd)
+    inertia = model.inverse_dynamics(q, qd, qdd)
+    inertia -= bias
+    bias -= gravity
+    friction = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
+    return TorqueAnalysis(motion, inertia, bias, gravity, friction)
+
+
+def root_mean_square(values: Array) -> Array:
+    """Return the root mean square (n,) of the columns of ``values`` (m, n)."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", values, values) / len(values)))
