@@ -51,7 +51,7 @@ default_role = "literal"  # `name` in a docstring
 nitpick_ignore_regex = [
     ("py:class", r"robot_dynamics_ros\.control\.trajectory\.trajectory_limits\.JointLimits"),
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
-    ("py:.*", r".*\.(DynamicsFile|GeneralKernels|ModelData)"),
+    ("py:.*", r".*\.(DynamicsFile|GeneralKernels|ModelData|RobotProperties)"),
 ]
 # Attributes that several classes have.
 suppress_warnings = ["ref.python"]
