@@ -82,7 +82,7 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
     package_data={
-        PACKAGE: ["py.typed", "analysis/report/page.css", "analysis/report/page.js", "dynamics/codegen/c_project/*"]
+        PACKAGE: ["py.typed", "analysis/report/page.css", "analysis/report/page.js", "dynamics/codegen/c_templates/*"]
     },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),

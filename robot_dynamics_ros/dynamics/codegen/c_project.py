@@ -21,7 +21,7 @@ from robot_dynamics_ros.dynamics.codegen.c_source import (
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-_TEMPLATES = Path(__file__).with_name("c_project")
+_TEMPLATES = Path(__file__).with_name("c_templates")
 
 
 class Facts(NamedTuple):
