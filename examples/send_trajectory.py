@@ -17,6 +17,8 @@ SECONDS = 3.0
 
 def main() -> None:
     """Send the trajectory when the controller listens, and return when its desired position is the goal at rest."""
+    if not all("=" in argument for argument in sys.argv[1:]):
+        sys.exit(__doc__)
     rclpy.init()
     node = rclpy.create_node("send_trajectory")
     states: list[JointState] = []  # desired positions and velocities of the controller
@@ -33,6 +35,8 @@ def main() -> None:
         rclpy.spin_once(node, timeout_sec=0.1)
     names, start = list(states[-1].name), list(states[-1].position)
     given = dict(argument.split("=") for argument in sys.argv[1:]) or {names[0]: start[0] + 0.2}
+    if unknown := set(given) - set(names):
+        sys.exit(f"no joint {', '.join(sorted(unknown))}. Cure: use {', '.join(names)}")
     goal = [float(given.get(name, position)) for name, position in zip(names, start, strict=True)]
     point = JointTrajectoryPoint(positions=goal, time_from_start=Duration(seconds=SECONDS).to_msg())
     publisher.publish(JointTrajectory(joint_names=names, points=[point]))

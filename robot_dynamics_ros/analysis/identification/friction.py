@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,7 @@ COEFFICIENTS = (
 
 REST_SHARE = 0.02
 """Share of its highest speed up to which a joint counts as being at rest."""
+_STICKING = 1.5  # of the time that a reversal takes
 _DECAY = 0.05  # of a joint's highest speed, over which friction falls by a factor e
 _STRIBECK_VELOCITIES = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed
 _SIGMOID_WIDTHS = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed: inverse of the slope
@@ -109,12 +111,17 @@ def nonlinear_friction(rates: Array, fastest: Array) -> Array:
     return np.asarray(np.sign(rates)[:, :, np.newaxis] * sizes)
 
 
-def at_rest(rates: Array, reach: int, shortest: int) -> NDArray[np.bool_]:
+def at_rest(rates: Array, accelerations: Array, dt: float, reach: int) -> NDArray[np.bool_]:
     """Return True (m, joints) where a joint is at rest up to ``reach`` samples before or after.
 
     Friction is undetermined there, since it balances the load. At rest means below 2 % of the joint's highest speed in
-    ``rates`` (m, joints), for at least ``shortest`` samples: less is a reversal.
+    ``rates`` (m, joints), for 1.5 times as long as a reversal takes at its RMS acceleration: less is a reversal without
+    sticking. ``accelerations`` (m, joints) are those of the joints, ``dt`` (s) is the time between samples.
     """
-    still = np.abs(rates) <= REST_SHARE * np.abs(rates).max(axis=0, initial=0.0)
-    still = binary_opening(still, np.ones((shortest, 1), dtype=np.bool_))
+    slow = REST_SHARE * np.abs(rates).max(axis=0, initial=0.0)
+    still = np.abs(rates) <= slow
+    typical = np.sqrt(np.square(accelerations).mean(axis=0))
+    for j in np.flatnonzero(typical > 0.0):
+        reversal = 2.0 * slow[j] / (typical[j] * dt)
+        still[:, j] = binary_opening(still[:, j], np.ones(max(1, math.ceil(_STICKING * reversal)), dtype=np.bool_))
     return np.asarray(maximum_filter1d(still.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)

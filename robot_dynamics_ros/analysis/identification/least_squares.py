@@ -28,7 +28,6 @@ PARTS = 5
 
 _CHUNK = 1024  # samples whose regressor is in memory at a time
 _REACH = 1.5  # periods of the cutoff over which the filter smears a step, to each side
-_REST = 1.0  # periods of the cutoff; a reversal is shorter
 _RANK_TOLERANCE = 1e-7  # relative length of a column that is independent of the others
 _MIN_NOISE = 1e-6  # of a joint's RMS torque, for simulations without noise
 _TINY = 1e-12  # Nm or N, of a joint without any torque
@@ -133,11 +132,12 @@ class Samples:
 def torque_is_determined(parameterization: Parameterization, motion: RecordedMotion) -> NDArray[np.bool_]:
     """Return True (m, n) unless a joint with dry friction that the coordinate moves is at rest nearby.
 
-    At rest is up to 2 % of the joint's highest speed in ``motion``, for at least a period of the filter's cutoff;
-    nearby, within 1.5 periods.
+    ``at_rest`` defines rest; nearby is within 1.5 periods of the filter's cutoff.
     """
-    reach, shortest = (math.ceil(periods / motion.step) if motion.step else 0 for periods in (_REACH, _REST))
-    return ~parameterization.touched(at_rest(parameterization.joint_rates(motion.qd), reach, max(1, shortest)))
+    reach = math.ceil(_REACH / motion.step) if motion.step else 0
+    rates, accelerations = (parameterization.joint_rates(values) for values in (motion.qd, motion.qdd))
+    dt = float(np.median(np.diff(motion.time)))
+    return ~parameterization.touched(at_rest(rates, accelerations, dt, reach))
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,11 +67,11 @@ def test_friction_columns_match_model_friction(shape: FrictionShape, entry: Any,
 
 
 def test_samples_near_rest_are_left_out_and_reversals_are_not() -> None:
-    """Below 2 % of the highest speed for six samples or more, and three samples to each side."""
+    """Below 2 % of the highest speed for 1.5 times the 3.8 samples of a reversal, and three samples to each side."""
     rates = np.r_[np.full(10, 1.0), np.full(10, 0.015), np.full(10, 0.5), np.full(5, 0.01), np.full(10, -0.5)]
     expected = np.zeros(45, dtype=bool)
     expected[7:23] = True
-    np.testing.assert_array_equal(at_rest(rates[:, np.newaxis], 3, 6)[:, 0], expected)
+    np.testing.assert_array_equal(at_rest(rates[:, np.newaxis], np.full((45, 1), 0.0105), 1.0, 3)[:, 0], expected)
 
 
 @pytest.mark.parametrize("shape", [FrictionShape(load=True), FrictionShape(stribeck_velocity=0.7, load=True)])
