@@ -8,6 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.friction import REST_SHARE
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
@@ -226,6 +227,12 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     return Hypothesis(columns, describe, np.zeros(3 * n), complexity=1.3)
 
 
+def _by_joint(model: RobotModel, values: Array, listed: NDArray[np.bool_], digits: int = 3) -> str:
+    """Return the names and values of the joints that are ``listed`` (n,)."""
+    named = zip(model.joint_names, values.tolist(), listed, strict=True)
+    return ", ".join(f"{name} {value:.{digits}g}" for name, value, one in named if one)
+
+
 def _direction(motion: RecordedMotion) -> Array:
     """Return the sign (m, n) of the velocity; for a joint at rest its speed over that at which it starts to move."""
     slow = np.maximum(REST_SHARE * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
@@ -242,7 +249,7 @@ def _load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         listed = matters & (values > _SIGNIFICANT * errors) & (values < 1.0)
         if not listed.any() or (matters & ~listed).any():
             return None
-        each = ", ".join(f"{name} {values[j]:.2g}" for j, name in enumerate(model.joint_names) if listed[j])
+        each = _by_joint(model, values, listed, digits=2)
         return (
             f"friction grows with the load, as in gears, by this share of the transmitted torque: {each}. Cure: add it "
             "to load_coefficient in the dynamics file, or let identify do it"
@@ -257,10 +264,10 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
     def describe(values: Array, errors: Array) -> str | None:
         matters = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
-        offsets = [f"{name} {x:.3g}" for name, x, big in zip(model.joint_names, values, matters, strict=True) if big]
-        if not offsets:
+        if not matters.any():
             return None
-        return f"the measured effort has constant offsets: {', '.join(offsets)}. Cure: zero the torque sensors"
+        each = _by_joint(model, values, matters)
+        return f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors"
 
     # A larger complexity: on a vertical prismatic joint gravity is constant too, and the more likely cause.
     return Hypothesis(columns, describe, np.zeros(model.n), complexity=1.1)
@@ -275,7 +282,7 @@ def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
         listed = matters & (values > _SIGNIFICANT * errors)
         if not listed.any():
             return None
-        each = ", ".join(f"{name} {values[j]:.3g}" for j, name in enumerate(model.joint_names) if listed[j])
+        each = _by_joint(model, values, listed)
         return (
             f"rotor inertia is missing in the model: {each} kg m^2 (kg) at the joint. Cure: give rotor_inertia and "
             "gear_ratio in the dynamics file, or let identify do it"

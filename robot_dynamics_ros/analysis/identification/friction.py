@@ -17,6 +17,10 @@ COEFFICIENTS = (
     "viscous", "coulomb", "coulomb_negative", "static", "sigmoid", "quadratic", "cubic", "load_coefficient"
 )  # fmt: skip
 """Friction coefficients of a joint by their keys in the dynamics file; ``sigmoid`` is its amplitude."""
+FORWARDS, BACKWARDS, STATIC, LOAD = map(
+    COEFFICIENTS.index, ("coulomb", "coulomb_negative", "static", "load_coefficient")
+)
+"""Indices of these in COEFFICIENTS."""
 
 REST_SHARE = 0.02
 """Share of its highest speed up to which a joint counts as being at rest."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.friction import at_rest, nonlinear_friction
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
-from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.parameterization import CHUNK, Parameterization
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -26,7 +26,6 @@ from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters
 PARTS = 5
 """Number of consecutive parts of each recording that cross-validation leaves out in turn."""
 
-_CHUNK = 1024  # samples whose regressor is in memory at a time
 _REACH = 1.5  # periods of the cutoff over which the filter smears a step, to each side
 _RANK_TOLERANCE = 1e-7  # relative length of a column that is independent of the others
 _MIN_NOISE = 1e-6  # of a joint's RMS torque, for simulations without noise
@@ -109,7 +108,7 @@ class Samples:
     @property
     def chunks(self) -> int:
         """Number of chunks that ``columns`` yields."""
-        return -(-len(self) // _CHUNK)
+        return -(-len(self) // CHUNK)
 
     def columns(self, parameterization: Parameterization, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
         """Yield slice, regressor columns (k, n, p) and torque (k, n) of chunks of the samples; unused rows are zero.
@@ -117,8 +116,8 @@ class Samples:
         Each chunk repeats the last ``overlap`` samples of the one before it. Friction that depends on the load is
         linearized about the parameters ``at``, so that least squares is a step of the Gauss-Newton method.
         """
-        for start in range(0, len(self), _CHUNK):
-            chunk = slice(max(0, start - overlap), min(start + _CHUNK, len(self)))
+        for start in range(0, len(self), CHUNK):
+            chunk = slice(max(0, start - overlap), min(start + CHUNK, len(self)))
             motion = self.q[chunk], self.qd[chunk], self.qdd[chunk]
             friction, torque = self.friction[chunk], self.tau[chunk]
             columns = parameterization.columns(*motion, friction)

@@ -9,21 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.friction import (
+    BACKWARDS,
     COEFFICIENTS,
+    FORWARDS,
+    LOAD,
+    STATIC,
     FrictionShape,
     friction_columns,
 )
 from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
-from robot_dynamics_ros.dynamics.kernels.layout import (
-    COULOMB,
-    COULOMB_NEGATIVE,
-    CUBIC,
-    LOAD_DRIVING,
-    QUADRATIC,
-    SIGMOID_AMPLITUDE,
-    STATIC,
-    VISCOUS,
-)
+from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -34,8 +29,12 @@ from robot_dynamics_ros.dynamics.model.minimal_parameters import position_ranges
 KINDS = ("viscous_coulomb", "none", "keep")
 """Friction to identify: viscous and Coulomb friction with the given shapes; no friction; the prior's, unchanged."""
 
-_STATIC, _LOAD = COEFFICIENTS.index("static"), COEFFICIENTS.index("load_coefficient")
-_CHUNK = 1024  # states whose regressor is in memory at a time
+CHUNK = 1024
+"""Number of states whose regressor is in memory at a time."""
+
+# Columns of COEFFICIENTS in the friction table.
+_COLUMNS = [layout.VISCOUS, layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.SIGMOID_AMPLITUDE]
+_COLUMNS += [layout.QUADRATIC, layout.CUBIC, layout.LOAD_DRIVING]
 _LARGEST_RATIO = 10.0  # of static to Coulomb level
 _STATES = 6  # random states for each parameter of a joint
 _SPEED, _ACCELERATION = 3.0, 10.0  # of random states, if there is no limit
@@ -99,8 +98,7 @@ class Parameterization:
         names = (*model.parameter_names, *tail)
         values = np.zeros((len(kinds), len(joints)))
         if friction == "viscous_coulomb":
-            columns = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, SIGMOID_AMPLITUDE, QUADRATIC, CUBIC, LOAD_DRIVING]
-            values[1:] = model.friction_parameters[:, columns].T
+            values[1:] = model.friction_parameters[:, _COLUMNS].T
         own = np.concatenate([bare.inertial_parameters, values.ravel()])
         if shapes is None or friction != KINDS[0]:
             shapes = (FrictionShape(),) * len(joints)
@@ -172,7 +170,7 @@ class Parameterization:
         friction = friction_columns(self.joint_rates(qd), self.shapes)
         if self.loaded:
             _, ratio, _ = self._load_terms(qd)
-            friction[:, :, _LOAD] = self._by_load(friction, ratio) * self.joint_loads(self.gear_load(q, qd, qdd))
+            friction[:, :, LOAD] = self._by_load(friction, ratio) * self.joint_loads(self.gear_load(q, qd, qdd))
         return friction if self.friction == KINDS[0] else friction[:, :, :0]
 
     @property
@@ -187,22 +185,28 @@ class Parameterization:
     def _by_load(self, friction: Array, ratio: Array) -> Array:
         """Return the friction (m, joints) for a unit of load_coefficient and of the load: 1 + (ratio - 1) e."""
         loaded = np.array([shape.load for shape in self.shapes])
-        return np.asarray((friction[:, :, 1] + friction[:, :, 2] + ratio * friction[:, :, _STATIC]) * loaded)
+        return np.asarray(
+            (friction[:, :, FORWARDS] + friction[:, :, BACKWARDS] + ratio * friction[:, :, STATIC]) * loaded
+        )
 
     def _load_terms(self, qd: Array) -> tuple[Array, Array, Array]:
         """Return load coefficients (joints,), static over Coulomb level, at least 1, and Coulomb level (m, joints)."""
         values = self._tail[self.bodies :] @ self.at[len(self.model.parameter_names) :]
         values = values.reshape(len(COEFFICIENTS), self.bodies)
-        level = np.where(self.joint_rates(qd) > 0.0, values[1], values[2])
-        ratio = np.divide(values[_STATIC], level, out=np.ones_like(level), where=level > 0.0)
-        return values[_LOAD], np.clip(ratio, 1.0, _LARGEST_RATIO), level
+        level = np.where(self.joint_rates(qd) > 0.0, values[FORWARDS], values[BACKWARDS])
+        ratio = np.divide(values[STATIC], level, out=np.ones_like(level), where=level > 0.0)
+        return values[LOAD], np.clip(ratio, 1.0, _LARGEST_RATIO), level
 
     def gear_load(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the torque (m, n) that the gears transmit to the links for the parameters ``at``."""
-        links = slice(PARAMETERS * self.bodies)
-        chunks = (slice(first, first + _CHUNK) for first in range(0, len(q), _CHUNK))
-        load = [self.model.regressor(q[c], qd[c], qdd[c])[:, :, links] @ self.at[links] for c in chunks]
+        chunks = (slice(first, first + CHUNK) for first in range(0, len(q), CHUNK))
+        load = [self._load_of(self.model.regressor(q[c], qd[c], qdd[c])) for c in chunks]
         return np.concatenate(load) + self.known(q, qd, qdd)
+
+    def _load_of(self, regressor: Array) -> Array:
+        """Return the torque (m, n) of the links, whose columns are the first of ``regressor`` (m, n, ...)."""
+        links = slice(PARAMETERS * self.bodies)
+        return np.asarray(regressor[:, :, links] @ self.at[links])
 
     def load_derivatives(self, motion: tuple[Array, Array, Array], columns: Array, friction: Array) -> Array:
         """Return the derivatives (m, n, p) of load-dependent friction by all parameters but its coefficient, at ``at``.
@@ -210,7 +214,7 @@ class Parameterization:
         ``motion`` is q, qd and qdd, with their ``columns``, and ``friction`` that of ``joint_friction``, or filtered.
         The load changes with the independent base parameters only: friction does not separate links from rotors.
         """
-        load = self.gear_load(*motion)
+        load = self._load_of(columns) + self.known(*motion)
         coefficient, ratio, level = self._load_terms(motion[1])
         slope = (self._by_load(friction, ratio) * coefficient) @ self._factors * np.sign(load)
         chosen = self.base.independent < PARAMETERS * self.bodies
@@ -219,11 +223,11 @@ class Parameterization:
         # Torque: coefficient |load| (sign(v) + (static / coulomb - 1) e).
         falls = (ratio > 1.0) & (ratio < _LARGEST_RATIO)
         by_static = np.divide(coefficient * self.joint_loads(load), level, out=np.zeros_like(level), where=falls)
-        by_static *= friction[:, :, _STATIC]
+        by_static *= friction[:, :, STATIC]
         by_level, forward = -ratio * by_static, self.joint_rates(motion[1]) > 0.0
         by_kind = np.zeros((*by_static.shape, 1 + len(COEFFICIENTS)))  # the first one is the rotor
-        by_kind[:, :, 1 + _STATIC] = by_static
-        by_kind[:, :, 2], by_kind[:, :, 3] = by_level * forward, by_level * ~forward
+        by_kind[:, :, 1 + STATIC] = by_static
+        by_kind[:, :, 1 + FORWARDS], by_kind[:, :, 1 + BACKWARDS] = by_level * forward, by_level * ~forward
         result[:, :, len(self.model.parameter_names) :] += self.at_coordinates(by_kind) @ self._tail
         return result
 
@@ -257,7 +261,7 @@ class Parameterization:
         """Return True (m, n) if a coordinate moves a joint with dry friction that is True in ``joints`` (m, joints)."""
         dry = np.zeros(self.bodies, dtype=bool)
         if self.friction == "keep":
-            levels = [COULOMB, COULOMB_NEGATIVE, STATIC, LOAD_DRIVING]
+            levels = [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.LOAD_DRIVING]
             dry = np.any(self.model.friction_parameters[:, levels] > 0.0, axis=1)
         elif self.friction == "viscous_coulomb":
             dry = np.array([shape.sigmoid_slope == 0.0 for shape in self.shapes])

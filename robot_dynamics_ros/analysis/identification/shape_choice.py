@@ -11,6 +11,8 @@ from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros.analysis.identification.friction import (
     COEFFICIENTS,
+    LOAD,
+    STATIC,
     FrictionShape,
     friction_columns,
     velocity_shapes,
@@ -95,8 +97,9 @@ class _Choice:
         parameterization, samples, torque = self._parameterization, self._samples, self._torque
         friction = samples.filtered(lambda qd: friction_columns(parameterization.joint_rates(qd), shapes))
         # The static level may grow with the load independently of the Coulomb level: without it the fit is nonlinear.
-        terms = [friction[:, :, :-1], friction[:, :, -1:] * self._loads, friction[:, :, 3:4] * self._loads]
-        columns = parameterization.at_coordinates(np.concatenate(terms, axis=2)) / self._noise[:, np.newaxis]
+        by_load = friction[:, :, [LOAD, STATIC]] * self._loads
+        terms = np.concatenate([friction[:, :, :LOAD], by_load], axis=2)
+        columns = parameterization.at_coordinates(terms) / self._noise[:, np.newaxis]
         used = np.array([(*shape.used, shape.load and shape.stribeck_velocity > 0.0) for shape in shapes]).T.ravel()
         rows = np.concatenate([columns[:, :, used], torque[:, :, np.newaxis]], axis=2)
         falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])

@@ -70,7 +70,7 @@ def export_c(model: RobotModel, data: ModelData, directory: Path, links: Sequenc
 
 def _placement(data: ModelData, link: str) -> LinkPlacement:
     frame = data.frames[link]
-    return LinkPlacement(frame.body, np.concatenate([frame.rotation.ravel(), frame.position]))
+    return LinkPlacement(frame.body, frame.placement)
 
 
 def _identifiers(names: Sequence[str], prefix: str) -> list[str]:
@@ -143,19 +143,18 @@ def _vectors(model: RobotModel, holder: str, payload: Inertial, links: dict[str,
     """Return states of the self-test with the results of the general kernels."""
     states = _states(model, payload)
     results = [_results(model, holder, state, links) for state in states]
-    singular = [state_results.pop("singular") for state_results, _ in results]
     return Vectors(
         arguments={name: np.array([state.arguments[name] for state in states]) for name in states[0].arguments},
-        expected={name: np.array([values[name].ravel() for values, _ in results]) for name in results[0][0]},
-        terms={name: np.array([terms.get(name, 0.0) for _, terms in results]) for name in results[0][0]},
-        singular=np.array(singular),
+        expected={name: np.array([values[name].ravel() for values, _, _ in results]) for name in results[0][0]},
+        terms={name: np.array([terms.get(name, 0.0) for _, terms, _ in results]) for name in results[0][0]},
+        singular=np.array([float(singular) for _, _, singular in results]),
     )
 
 
 def _results(
     model: RobotModel, holder: str, state: _State, links: dict[str, str]
-) -> tuple[dict[str, Array], dict[str, float]]:
-    """Return the results by function for a state, and the magnitude of the terms of their sums."""
+) -> tuple[dict[str, Array], dict[str, float], bool]:
+    """Return the results by function for a state, the magnitude of their terms, and True if forward dynamics fails."""
     x, load = state.arguments, state.payload
     model = model.with_gravity(x["gravity"]).with_payload(holder, load.mass, load.com, load.inertia)
     q, qd, qdd = x["q"], x["qd"], x["qdd"]
@@ -165,13 +164,12 @@ def _results(
     weight = float(masses.sum() * np.linalg.norm(x["gravity"]))
     size = float(np.linalg.norm(matrix))
     force = weight + size * float(np.linalg.norm(qdd) + np.linalg.norm(law) + qd @ qd)
+    singular = False
     try:
         model.forward_dynamics(q, qd, x["tau"])
-        singular = np.array(0.0)
     except RobotModelError:
-        singular = np.array(1.0)
+        singular = True
     results = {
-        "singular": singular,
         "make_payload": x["payload"],
         "inverse_dynamics": model.inverse_dynamics(q, qd, qdd),
         "gravity_torque": model.gravity_torque(q),
@@ -189,4 +187,4 @@ def _results(
         results |= {f"pose_{key}": model.link_pose(q, link), f"jacobian_{key}": jacobian}
         results[f"jacobian_dot_qd_{key}"] = model.jacobian_dot_qd(q, qd, link)
         terms |= {f"jacobian_{key}": size, f"jacobian_dot_qd_{key}": size * float(qd @ qd) + 100.0}
-    return results, terms
+    return results, terms, singular

@@ -90,6 +90,11 @@ class LinkFrame:
     def __post_init__(self) -> None:
         _freeze(self)
 
+    @property
+    def placement(self) -> Array:
+        """Rotation, row by row, then position (12,), as kernels take them."""
+        return np.concatenate([self.rotation.ravel(), self.position])
+
 
 @dataclass(frozen=True)
 class ModelData:

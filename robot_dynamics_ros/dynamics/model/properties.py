@@ -283,7 +283,7 @@ class RobotProperties:
         frame = self._data.frames.get(link) if isinstance(link, str) else None
         if frame is None:
             raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, self.link_names)}')
-        return frame.body, np.concatenate([frame.rotation.ravel(), frame.position])
+        return frame.body, frame.placement
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiled code is not pickled: the other process compiles it again or loads it from the cache.
