@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.kinematics import Loops, append_loops
+from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCITY
@@ -104,7 +105,7 @@ def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
 def _rotors(model: RobotModel, rows: IntArray, count: int) -> Array:
     """Return the inertia (count,) that the rows of independent joints have from rotors that follow this joint alone."""
     joints, inertias = len(model.moving_joints), np.zeros(count)
-    matrix, rotors = model.coupling_matrix[joints:], model.inertial_parameters[10 * joints :]
+    matrix, rotors = model.coupling_matrix[joints:], model.inertial_parameters[PARAMETERS * joints :]
     alone = (matrix != 0.0).sum(axis=1) == 1
     reflected = rotors[alone] @ matrix[alone] ** 2
     for k, name in zip(rows, model.moving_joints, strict=True):

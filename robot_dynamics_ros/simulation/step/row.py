@@ -30,7 +30,7 @@ NOISE = 8  # rounding error of lambda
 FRICTIONLESS = 9  # 1 for rows without friction and limit: both directions of slipping are then one mode
 AT_REST = 10  # 1 if the unconstrained motion keeps the row at rest
 APPLIED = 11  # torque that the motor applies to a gear whose friction depends on the load; only for such rows
-SMOOTH_SHARE = 12  # change of all friction by that of smooth friction: 1 without load dependence
+SMOOTH_SHARE = 12  # change of the friction of a slipping row per change of smooth friction; 1 without load
 SIZE = 13
 
 # Columns of ``ranges`` (K, 4): position limits, velocity limit, and inertia of the rotors that follow the row alone.
