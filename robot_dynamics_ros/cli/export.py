@@ -24,7 +24,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write the dynamics of one robot as C99: inverse and forward dynamics, gravity torque, mass matrix, friction, "
         "poses and Jacobians, computed torque. The code allocates no memory and needs only math.h. A C++17 header, a "
-        "CMake file, a self-test and an example are written with it. docs/export.md is a tutorial."
+        "CMake file, a self-test, an example and a Python module are written with it. docs/export.md is a tutorial."
     )
     add_named_robot(parser)
     add_joints(parser)
@@ -43,13 +43,18 @@ def add_export(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compile the files with cc, clang or python -m ziglang cc, and run the self-test",
     )
+    parser.add_argument(
+        "--python",
+        action="store_true",
+        help="compile the Python module <robot>_dynamics and install it into this environment: pip install DIR",
+    )
 
 
 def run_export(arguments: argparse.Namespace) -> None:
-    """Write the files for the robot of ``arguments``; with --check compile them and run the self-test.
+    """Write the files for the robot of ``arguments``, with --check run the self-test, with --python install the module.
 
-    Raises RobotDynamicsError if the robot cannot be read or exported, and with --check if there is no compiler or the
-    self-test fails.
+    Raises RobotDynamicsError if the robot cannot be read or exported, and with --check and --python if there is no
+    compiler, it fails, or the self-test does.
     """
     source = named_robot(arguments)
     model = source.model(joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity)
@@ -57,6 +62,9 @@ def run_export(arguments: argparse.Namespace) -> None:
     print(f"{model.name}: {model.n} joints, written to {arguments.output}")
     if arguments.check:
         print(f"self-test: {_self_test(arguments.output)}")
+    if arguments.python:
+        _run([sys.executable, "-m", "pip", "install", "--quiet", str(arguments.output.resolve())])
+        print(f"installed the Python module {next(arguments.output.glob('*_dynamics.c')).stem}")
 
 
 def _self_test(folder: Path) -> str:
@@ -85,7 +93,7 @@ def _run(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RobotDynamicsError(
-            f"export --check: {command[0]} failed: {(done.stdout + done.stderr).strip()[-2000:]}. Cure: export again "
-            "into an empty folder; if it fails again, report it with the URDF"
+            f"export: {' '.join(command[:4])} ... failed: {(done.stdout + done.stderr).strip()[-2000:]}. Cure: export "
+            "again into an empty folder; if it fails again, report it with the URDF"
         )
     return done.stdout.strip()

@@ -1,4 +1,4 @@
-"""Folder with the dynamics of one robot as C: library, C++ header, self-test, example, CMake file and README."""
+"""Folder with the dynamics of one robot as C: library, C++ header, Python module, self-test, example, README."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
+from robot_dynamics_ros.dynamics.codegen.c_module import module_functions, module_methods
 from robot_dynamics_ros.dynamics.codegen.c_source import (
     Signature,
     Tree,
@@ -22,6 +23,7 @@ from robot_dynamics_ros.dynamics.codegen.c_source import (
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _TEMPLATES = Path(__file__).with_name("c_templates")
+_NAMED = ("dynamics.", "module.", "test.")  # files whose names begin with the robot's
 
 
 class Facts(NamedTuple):
@@ -95,6 +97,7 @@ def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) 
         "urdf_sha256": facts.checksums[0],
         "dynamics_sha256": facts.checksums[1],
         "payload_link": _plain(facts.payload_link),
+        "payload_link_string": _string(facts.payload_link),
         "gravity": initializer(facts.gravity),
         "payload": initializer(facts.payload),
         "joint_names": ",\n    ".join(map(_string, facts.joints)),
@@ -118,13 +121,16 @@ def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) 
             "calls": "\n".join(_call(robot, x) for x in listed if x.name in vectors.expected),
             "largest": str(max(x.size for x in listed)),
         },
+        "module.c": {"functions": module_functions(robot), "methods": module_methods(robot)},
+        "setup.py.in": {},  # not itself a module
+        "pyproject.toml": {},
         "example.c": {},
         "CMakeLists.txt": {},
         "README.md": {},
     }
     directory.mkdir(parents=True, exist_ok=True)
     for name, own in contents.items():
-        target = f"{robot.name}_{name}" if name.startswith(("dynamics.", "test.")) else name
+        target = f"{robot.name}_{name}" if name.startswith(_NAMED) else name.removesuffix(".in")
         (directory / target).write_text(_filled(name, {**values, **own}), encoding="utf-8")
 
 

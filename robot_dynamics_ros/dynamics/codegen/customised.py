@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from robot_dynamics_ros.dynamics.codegen.loading import load_source
 from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
 from robot_dynamics_ros.dynamics.codegen.tracing import (
@@ -23,6 +25,8 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
 )
 from robot_dynamics_ros.dynamics.kernels.compilation import compile_for
 from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
+from robot_dynamics_ros.dynamics.kernels.layout import MASS, unpack
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 _ALGORITHMS = {
@@ -88,11 +92,9 @@ class CustomisedKernels(GeneralKernels):
         self._generated = {} if generated is None else generated
 
     def with_parameters(self, parameters: Array) -> CustomisedKernels:
-        """Return the kernels of a robot that differs only in its bodies' inertias, without compiling.
-
-        ``parameters`` (elements,) are the array of that name from ``layout.pack`` for that robot.
-        """
-        return CustomisedKernels(self.topology, parameters, self._generated)
+        """Return the kernels of a robot with other parameters; generated ones are used again if they are the same."""
+        same = np.array_equal(_folded(self.topology, parameters), _folded(self.topology, self.parameters))
+        return CustomisedKernels(self.topology, parameters, self._generated if same else None)
 
     def _single(self, kernel: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
         own = self._own(kernel, customised_kernel)
@@ -111,3 +113,10 @@ class CustomisedKernels(GeneralKernels):
             algorithm = _ALGORITHMS.get(name.removesuffix("_batch"))
             self._generated[name] = None if algorithm is None else make(algorithm, self.topology, self.parameters)
         return self._generated[name]
+
+
+def _folded(topology: IntArray, parameters: Array) -> Array:
+    """Return the parameters that are constants of generated kernels, zeros in place of the others."""
+    folded = parameters.copy()
+    interpreted(unpack)(topology, folded).bodies[:, MASS:] = 0.0
+    return folded

@@ -118,11 +118,12 @@ class GeneralKernels:
         self._n = int(topology[3])  # as coordinate_count, without compiling it
 
     def with_parameters(self, parameters: Array) -> GeneralKernels:
-        """Return the kernels of a robot with the same topology and other ``parameters``, without compiling.
-
-        ``parameters`` (elements,) is the array of that name from layout.pack for that robot.
-        """
+        """Return the kernels of a robot with the same topology and other ``parameters`` (elements,)."""
         return GeneralKernels(self.topology, parameters)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Compiled code is not pickled: the other process compiles it again or loads it from the cache.
+        return type(self), (self.topology, self.parameters)
 
     @cached_property
     def inverse_dynamics(self) -> Call:

@@ -1,4 +1,4 @@
-"""Export of one robot's dynamics as C: what the code generator needs of a model, and the results of the self-test."""
+"""Export of one robot's dynamics as C: what the code generator needs of a model, results of the self-test, and use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.base.resources import package_version
 from robot_dynamics_ros.dynamics.codegen.c_project import Facts, Vectors, write_project
 from robot_dynamics_ros.dynamics.codegen.c_source import Tree
+from robot_dynamics_ros.dynamics.codegen.exported import ExportedKernels
 from robot_dynamics_ros.dynamics.codegen.tracing import LinkPlacement
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
@@ -25,6 +27,8 @@ from robot_dynamics_ros.dynamics.model.model_data import ModelData, views
 if TYPE_CHECKING:
     from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
+_CHECKED = ("URDF", "dynamics file")
+_TOLERANCE = 1e-9  # of the norm of a result
 _NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
@@ -38,12 +42,10 @@ def export_c(model: RobotModel, data: ModelData, directory: Path, links: Sequenc
     names = [*dict.fromkeys(model.end_links if links is None else links)]
     holder = model.payload_link or (names or model.end_links)[0]
     identifiers = dict(zip(_identifiers(names, ""), names, strict=True))
-    parameters = data.parameters.copy()
-    views(data.topology, parameters).bodies[:, MASS:] = data.bare_inertials
     robot = Tree(
         name=_identifiers([model.name], "robot_")[0],
         topology=data.topology,
-        parameters=parameters,
+        parameters=_bare(data),
         friction=data.friction,
         payload=_placement(data, holder),
         links={key: _placement(data, name) for key, name in identifiers.items()},
@@ -66,6 +68,47 @@ def export_c(model: RobotModel, data: ModelData, directory: Path, links: Sequenc
     )
     general = replace(model, kernels=GeneralKernels(data.topology, data.parameters))
     write_project(directory, robot, facts, _vectors(general, holder, payload, identifiers))
+
+
+def exported_kernels(model: RobotModel, data: ModelData, module: ModuleType) -> ExportedKernels:
+    """Return the kernels of ``RobotModel.use`` for a model that has the ``data``, and raise as it does."""
+    name = module.__name__
+
+    def refused(reason: str) -> RobotDynamicsError:
+        return RobotDynamicsError(f'{name}: {reason}. Cure: export robot "{model.name}" again, and install the folder')
+
+    if not hasattr(module, "urdf_sha256"):
+        raise refused("not a module of exported C code")
+    for title, own, other in zip(_CHECKED, data.checksums, (module.urdf_sha256, module.dynamics_sha256), strict=True):
+        if own != other:
+            raise refused(f"it was exported from another {title}")
+    if module.joint_names != model.joint_names:
+        raise refused(f"its joints are {', '.join(module.joint_names)}, not {', '.join(model.joint_names)}")
+    if model.payload_link not in (None, module.payload_link):
+        raise refused(f'its payload is on link "{module.payload_link}", not on "{model.payload_link}"')
+    carrier = _placement(data, module.payload_link)
+    kernels = ExportedKernels(data.topology, data.parameters, module, _bare(data), carrier)
+    general, used = (replace(model, kernels=x) for x in (GeneralKernels(data.topology, data.parameters), kernels))
+    for q, qd, qdd in np.random.default_rng(0).uniform(-3.0, 3.0, (100, 3, model.n)):
+        tau = general.inverse_dynamics(q, qd, qdd)
+        pairs = {
+            "inverse_dynamics": (used.inverse_dynamics(q, qd, qdd), tau),
+            "gravity_torque": (used.gravity_torque(q), general.gravity_torque(q)),
+            "mass_matrix": (used.mass_matrix(q), general.mass_matrix(q)),
+        }
+        if not data.massless_joints:
+            pairs["forward_dynamics"] = general.inverse_dynamics(q, qd, used.forward_dynamics(q, qd, tau)), tau
+        for function, (result, expected) in pairs.items():
+            if not np.linalg.norm(result - expected) <= _TOLERANCE * np.linalg.norm(expected):
+                raise refused(f"{function} differs from the model at q = {q.tolist()}")
+    return kernels
+
+
+def _bare(data: ModelData) -> Array:
+    """Return the parameters without the payload."""
+    parameters = data.parameters.copy()
+    views(data.topology, parameters).bodies[:, MASS:] = data.bare_inertials
+    return parameters
 
 
 def _placement(data: ModelData, link: str) -> LinkPlacement:

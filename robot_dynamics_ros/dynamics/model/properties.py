@@ -286,8 +286,7 @@ class RobotProperties:
         return frame.body, frame.placement
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Compiled code is not pickled: the other process compiles it again or loads it from the cache.
-        return _restored, (type(self), self.name, self._data, type(self.kernels))
+        return _restored, (type(self), self.name, self._data, self.kernels)
 
     def __deepcopy__(self: T, memo: dict[int, Any]) -> T:
         return self  # immutable
@@ -305,9 +304,9 @@ class RobotProperties:
         return "; ".join(parts) + ")"
 
 
-def _restored(model: type[T], name: str, data: ModelData, kernels: type[GeneralKernels]) -> T:
+def _restored(model: type[T], name: str, data: ModelData, kernels: GeneralKernels) -> T:
     """Return a model from its pickled parts."""
     # Unpickled arrays are writeable; the constructors make them read-only.
     frames = {link: dataclasses.replace(frame) for link, frame in data.frames.items()}
     data = dataclasses.replace(data, frames=frames)
-    return model(name, data, kernels(data.topology, data.parameters))
+    return model(name, data, kernels)

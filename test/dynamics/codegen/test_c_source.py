@@ -1,9 +1,13 @@
 """Exported C code: it compiles without warnings, agrees with the general kernels, and notices a wrong result."""
 
+import importlib
+import pickle
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from sysconfig import get_path
 from typing import Any
 
 import numpy as np
@@ -97,6 +101,47 @@ def test_statuses_of_forward_dynamics(tmp_path: Path) -> None:
     text = (tmp_path / "arm_dynamics.c").read_text()
     assert "return 2;" in text and "return 0;" in text
     assert self_test(tmp_path).returncode == 0
+
+
+@pytest.mark.skipif(not Path(get_path("include"), "Python.h").exists(), reason="Python's headers are not installed")
+def test_python_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results for one state and many, with defaults and with other gravity and payload, also through ``use``."""
+    model = geared()
+    link, count = model.end_links[0], 5
+    model.export_c(tmp_path / "c")
+    install = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--target", tmp_path]
+    done = subprocess.run([*install, tmp_path / "c"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("arm_dynamics")
+    payload = 2.0, [0.1, 0.2, 0.3], 0.1 * np.eye(3)
+    loaded = model.with_payload(link, *payload).with_gravity([1.0, 2.0, -9.0])
+    context = loaded.gravity, module.make_payload(2.0, [0.1, 0.2, 0.3], [0.1, 0, 0, 0.1, 0, 0.1])
+    q, qd, qdd = np.random.default_rng(0).uniform(-2.0, 2.0, (3, count, model.n))
+    load = model.gear_load(q, qd, qdd)
+    assert np.allclose(module.inverse_dynamics(q, qd, qdd), model.inverse_dynamics(q, qd, qdd), rtol=1e-12)
+    assert np.allclose(module.inverse_dynamics(q, qd[0], qdd), model.inverse_dynamics(q, qd[0], qdd), rtol=1e-12)
+    assert np.allclose(module.friction_torque(q, qd, load), model.friction_torque(q, qd, load=load), rtol=1e-12)
+    for used, expected, arguments in (
+        (model.use(module), model, ()),
+        (model.use(module).with_payload(link, *payload).with_gravity(loaded.gravity), loaded, context),
+        (pickle.loads(pickle.dumps(loaded.use(module))), loaded, context),
+    ):
+        for states in ((q, qd, qdd), (q[0], qd[0], qdd[0])):
+            for name in ("inverse_dynamics", "forward_dynamics"):
+                right = getattr(expected, name)(*states)
+                assert np.allclose(getattr(used, name)(*states), right, rtol=1e-10)
+                assert np.allclose(getattr(module, name)(*states, *arguments), right, rtol=1e-10)
+            assert np.allclose(used.mass_matrix(states[0]), expected.mass_matrix(states[0]), rtol=1e-12)
+            assert np.allclose(used.gravity_torque(states[0]), expected.gravity_torque(states[0]), rtol=1e-12)
+    assert np.allclose(model.use(module).scaled(2.0).mass_matrix(q), model.scaled(2.0).mass_matrix(q), rtol=1e-12)
+    for other in (panda(), model.scaled(1.1), model.with_payload("0-*/?", 1.0, [0, 0, 0], np.zeros((3, 3)))):
+        with pytest.raises(RobotDynamicsError, match="arm_dynamics.*Cure"):
+            other.use(module)
+    with pytest.raises(ValueError, match="argument 2"):
+        module.inverse_dynamics(q, qd[:, :1], qdd)
+    with pytest.raises(TypeError):
+        module.inverse_dynamics(q, qd)
 
 
 def test_unknown_links_and_loops_are_refused(tmp_path: Path) -> None:

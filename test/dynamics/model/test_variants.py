@@ -203,6 +203,15 @@ def test_payload_masses_and_gravity_change_in_any_order(customised: bool) -> Non
             assert_close(actual.gravity_torque(states[0]), factor * gravity, 1e-13 * bool(gravity.any()), 100.0)
 
 
+def test_gear_load_of_a_customised_model_is_without_rotors() -> None:
+    """Rotors are constants of generated code, so that the model without them needs its own."""
+    model = RobotModel.shipped("puma560", dynamics="puma560_geared")
+    states = [x[0] for x in arms.states(3, model.n, 1)]
+    load = model.gear_load(*states)
+    assert not np.allclose(load, model.inverse_dynamics(*states))
+    assert_close(model.customised().gear_load(*states), load, 1e-13, 100.0)
+
+
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")
 @pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_nothing_is_compiled(customised: bool) -> None:

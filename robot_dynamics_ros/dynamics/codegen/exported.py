@@ -1,0 +1,114 @@
+"""Kernels of a Python module that was compiled from a robot's exported C code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics_ros.dynamics.codegen.tracing import LinkPlacement
+from robot_dynamics_ros.dynamics.kernels import entries
+from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
+from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
+from robot_dynamics_ros.dynamics.kernels.layout import MASS, unpack
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+
+_REFUSED = (AttributeError, TypeError, ValueError, ArithmeticError)  # arguments that the module does not take
+
+
+class ExportedKernels(GeneralKernels):
+    """Kernels of a module that was compiled from exported C code; the derivatives use the general kernel.
+
+    Gravity and payload are arguments of the module's functions, so that they can change.
+
+    Parameters
+    ----------
+    topology, parameters
+        Flat model arrays of the robot.
+    module
+        The compiled module.
+    bare
+        ``parameters`` without the payload.
+    carrier
+        Placement of the payload's link.
+    """
+
+    def __init__(
+        self, topology: IntArray, parameters: Array, module: ModuleType, bare: Array, carrier: LinkPlacement
+    ) -> None:
+        super().__init__(topology, parameters)
+        self._module, self._bare, self._carrier = module, bare, carrier
+        model = interpreted(unpack)(topology, parameters)
+        payload = payload_on(carrier, topology, parameters, bare)
+        self._context = (model.gravity.copy(), np.zeros(10) if payload is None else payload)
+
+    def with_parameters(self, parameters: Array) -> GeneralKernels:
+        """Return the kernels of a robot with other parameters: general ones if more than gravity and payload differ."""
+        if payload_on(self._carrier, self.topology, parameters, self._bare) is None:
+            return GeneralKernels(self.topology, parameters)
+        return ExportedKernels(self.topology, parameters, self._module, self._bare, self._carrier)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _imported, (self.topology, self.parameters, self._module.__name__, self._bare, self._carrier)
+
+    def _single(self, kernel: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
+        function, context = self._own(kernel)
+        if function is None:
+            return super()._single(kernel, vectors, shape)
+
+        def call(*vectors: Any) -> Array | None:
+            try:
+                return function(*vectors, *context) if vectors[0].ndim == 1 else None
+            except _REFUSED:
+                return None
+
+        return call
+
+    def _batch(self, kernel: Kernel) -> Kernel:
+        general = super()._batch(kernel)
+        function, context = self._own(kernel)
+        if function is None:
+            return general
+
+        def batch(*arrays: Array) -> int:
+            try:
+                arrays[-1][:] = function(*arrays[:-1], *context)
+            except ArithmeticError:
+                return general(*arrays)  # it finds the singular state
+            return entries.OK
+
+        return batch
+
+    def _own(self, general: Kernel) -> tuple[Callable[..., Array] | None, tuple[Array, ...]]:
+        """Return the module's function for a general kernel, or None, and its arguments after the vectors."""
+        name = general.__name__.removesuffix("_batch")
+        return getattr(self._module, name, None), self._context[name == "mass_matrix" :]
+
+
+def payload_on(carrier: LinkPlacement, topology: IntArray, parameters: Array, bare: Array) -> Array | None:
+    """Return the payload (10,) of a robot in the frame of its link, or None if more than gravity and payload differ.
+
+    ``parameters`` are the robot's, ``bare`` those of the same robot without payload.
+    """
+    model, without = (interpreted(unpack)(topology, x.copy()) for x in (parameters, bare))
+    without.gravity[:] = model.gravity
+    added, payload = np.zeros(10), np.zeros(10)
+    if carrier.body >= 0:
+        own, other = model.bodies[carrier.body, MASS:], without.bodies[carrier.body, MASS:]
+        added = own - other
+        other[:] = own
+    for one, other in zip(model, without, strict=True):
+        if not np.array_equal(one, other):
+            return None
+    rotation, position = carrier.frame[:9].reshape(3, 3), carrier.frame[9:]
+    inverse = np.concatenate([rotation.T.ravel(), -rotation.T @ position])
+    interpreted(add_inertia)(inverse, added, payload)
+    return payload
+
+
+def _imported(topology: IntArray, parameters: Array, module: str, bare: Array, carrier: LinkPlacement) -> Any:
+    return ExportedKernels(topology, parameters, import_module(module), bare, carrier)
