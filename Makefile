@@ -93,6 +93,11 @@ bench-ros: $(TEST) ## measure the controller node beside a bare echo node, over 
 bench-sim: $(TEST) ## measure simulated robots with friction beside MuJoCo and Pinocchio (a few minutes on a quiet machine)
 	@$(BIN)/python -m benchmarks.simulation $(BENCH_ARGS)
 
+.PHONY: bench-export
+bench-export: $(TEST) ## measure exported C code beside Pinocchio, in one C++ program and from Python (15 minutes)
+	@$(BIN)/pip install --quiet cmeel-eigen cmeel-urdfdom-headers
+	@$(BIN)/python -m benchmarks.export $(BENCH_ARGS)
+
 .PHONY: bench-bags
 bench-bags: $(TEST) ## measure replaying and comparing bags beside rosbags, and the memory of a million messages (3 minutes)
 	@$(BIN)/python -m benchmarks.bags $(BENCH_ARGS)
