@@ -136,7 +136,7 @@ def controller_model(
 def configuration_of(source: RobotSource, values: Values) -> Configuration:
     """Return the content of ~/configuration for a controller: its parameters, URDF and dynamics file.
 
-    Raises RobotModelError if the dynamics file cannot be read.
+    Raises RobotModelError if the dynamics file cannot be read, and RobotDynamicsError for an invalid parameter.
     """
     text = source.text if isinstance(source.text, str) else source.text.decode(errors="replace")
     return Configuration.of(values, text, source.dynamics_content())

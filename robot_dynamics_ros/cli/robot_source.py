@@ -43,8 +43,8 @@ class RobotSource:
     is the path of the dynamics file, or None; without it ``dynamics_text`` is the content of a recorded one, or empty.
     ``gravity`` is the recorded controller's (3,), m/s^2, in the root frame; empty if it has none.
 
-    Methods that create a model raise RobotModelError, with the name, for an invalid URDF or dynamics file, and for a
-    dynamics file that cannot be read.
+    Methods that create a model raise RobotModelError, with the name of the file, for an invalid URDF or dynamics file,
+    and for a dynamics file that cannot be read.
     """
 
     name: str  # for messages: the path of the URDF, or bag and topic
@@ -69,7 +69,7 @@ class RobotSource:
     def model(self, **keywords: Any) -> RobotModel:
         """Return the model; ``keywords`` are those of ``RobotModel.from_urdf``, such as joints, locked and gravity.
 
-        Raises RobotModelError, with the name, for an invalid URDF or dynamics file and for keywords that do not fit.
+        Raises RobotModelError for an invalid URDF or dynamics file, with its name, and for keywords that do not fit.
         The values in the URDFs of shipped robots are the published ones, and cause no warnings.
         """
         dynamics: str | DynamicsFile | None = self.dynamics

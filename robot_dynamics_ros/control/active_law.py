@@ -48,14 +48,14 @@ class ActiveLaw:
         self.targets = EndEffectorTargets()
         self.targets.timeout = tuning.settings.task_space.target_timeout
         self.end_effector: TaskTorque | None = None
-        self._begin: Array | None = None
+        self._start_position: Array | None = None
         self._plan = plan
         self._desired = Motion(plan.q, plan.qd, plan.qdd)
         self._brake = Brake(model.limit_rows)
 
     def begin(self, q: Array, inertia: Array) -> None:
         """Start at ``q``, where the end effector is held; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q)."""
-        self._begin = q.copy()
+        self._start_position = q.copy()
         self.gains, self.hold_gains = self.tuning.gains(inertia), self.tuning.hold_gains(inertia)
 
     def tune(self, tuning: Tuning, inertia: Array | None) -> None:
@@ -78,7 +78,7 @@ class ActiveLaw:
     def drop_targets(self) -> None:
         """Drop all targets; the end effector then holds the pose measured in the next cycle."""
         self.targets.clear()
-        self.end_effector = self._begin = None
+        self.end_effector = self._start_position = None
 
     def deactivate(self) -> None:
         """Drop the targets; at its next use the law accepts the position then measured, even beyond a joint limit."""
@@ -138,7 +138,7 @@ class ActiveLaw:
         tool, targets = self.tuning.end_effector, self.targets
         assert tool is not None
         if targets.none_has_begun:
-            targets.hold(model.link_pose(q if self._begin is None else self._begin, tool.link))
+            targets.hold(model.link_pose(q if self._start_position is None else self._start_position, tool.link))
         solution = self.end_effector = task_space_computed_torque(
             model, tool.gains, tool.link, targets.at(time), q, qd, tool.rows, self._desired, allowed
         )

@@ -68,7 +68,7 @@ class CycleRate:
     def restart(self) -> None:
         """Restart the measurement after a jump of the time."""
         self._last: float | None = None
-        self._begin = 0.0
+        self._start = 0.0
         self._count = 0
         self.ratio = 1.0
 
@@ -77,14 +77,14 @@ class CycleRate:
         if self._period == 0.0:
             return
         if self._last is None:
-            self._begin = time
+            self._start = time
         elif time - self._last > 1.5 * self._period:
             self.late += 1
         self._last = time
         self._count += 1
-        if time - self._begin >= self._window:
-            self.ratio = (self._count - 1) * self._period / (time - self._begin)
-            self._begin, self._count = time, 1
+        if time - self._start >= self._window:
+            self.ratio = (self._count - 1) * self._period / (time - self._start)
+            self._start, self._count = time, 1
 
 
 class Instant(NamedTuple):

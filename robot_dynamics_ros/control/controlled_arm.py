@@ -53,7 +53,7 @@ class ControlledArm:
 def check_holds(model: RobotModel, q: Array, limits: Array) -> None:
     """Raise RobotDynamicsError, naming a joint, if the gravity torque at ``q`` (n,) exceeds one of ``limits`` (n,)."""
     gravity = model.gravity_torque(q)
-    for j in np.flatnonzero(np.abs(gravity) > limits)[:1].tolist():
+    for j in np.flatnonzero(~(np.abs(gravity) <= limits))[:1].tolist():
         raise RobotDynamicsError(
             f'joint "{model.joint_names[j]}": its gravity torque here is {gravity[j]:.3g}, its effort limit '
             f"{limits[j]:.3g}: the arm would fall. Cure: raise effort_limit_scale, or use a lighter payload"

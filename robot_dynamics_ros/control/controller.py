@@ -80,7 +80,7 @@ class Controller:
         self.estimator.set_plausible(tuning.position_step, tuning.largest_velocity)
         self._hold = Hold(self.law, self.plan, robot.limit_rows, tuning.largest_velocity)
         self._desired = Motion(self.plan.q, self.plan.qd, self.plan.qdd)
-        self._held = held
+        self._start_position = held
         self._inertia: Array | None = None
         self._model = arm.model  # of the last command
         self._law_changed = False
@@ -170,7 +170,7 @@ class Controller:
         """Initialise law and checks in the first cycle, and hold its position."""
         if not estimate.known:
             return
-        q = estimate.state[0] if self._held is None else self._held
+        q = estimate.state[0] if self._start_position is None else self._start_position
         self._inertia = self.arm.model.mass_matrix(q).diagonal().copy()
         self.law.begin(q, self._inertia)
         self.checks.limits.accept(q)
@@ -268,7 +268,7 @@ class Controller:
     # Requests
 
     def tune(self, settings: ControllerSettings) -> None:
-        """Apply new settings from the next cycle on.
+        """Apply new settings, but ``update_rate`` and ``robot_compensates_gravity``, from the next cycle on.
 
         Raises RobotDynamicsError, naming setting and cure, for invalid settings; the old ones stay in effect.
         """

@@ -29,7 +29,7 @@ class VelocitySource(Enum):
 class Trust(Enum):
     """Trust in the estimate; the worst joint decides.
 
-    FULL: positions and velocities agree. POSITION: measured velocities contradict the positions, or are missing since a
+    FULL: positions and velocities agree. POSITION: measured velocities contradict the positions, or are missing for a
     while; they are differentiated instead. NONE: a position stands still although it must move, or no valid state
     arrives.
     """

@@ -19,16 +19,22 @@ from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.control.velocity_filter import VelocityFilter
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
+    BOUNDS,
     CONTRADICTS,
     IMPLAUSIBLE,
     IMPLIED,
     IMPLIED_STILL,
+    MEMORY,
+    MODELLED_FRICTION,
     MOVED,
     OUT_OF_BOUNDS,
     REST_SPEED,
+    SPEED,
     STANDS_STILL,
+    STEP,
     STILL,
     UNCHANGED,
+    UNKNOWN_FRICTION,
     check_state,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -70,8 +76,8 @@ class Estimator:
         self._names = tuple(joint_names)
         n = len(self._names)
         self._continuous = continuous if continuous is not None and continuous.any() else None
-        self._bounds = np.full((4, n), np.inf)  # of check_state
-        self._memory = np.zeros((11, n))
+        self._bounds = np.full((BOUNDS, n), np.inf)  # of check_state
+        self._memory = np.zeros((MEMORY, n))
         self._trust = Trust.FULL  # of the last valid state
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout
@@ -100,7 +106,7 @@ class Estimator:
         the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
         time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
         """
-        self._bounds[0], self._bounds[1] = position_step, largest_velocity
+        self._bounds[STEP], self._bounds[SPEED] = position_step, largest_velocity
 
     def set_friction(self, modelled: Array, unknown: Array) -> None:
         """Set the changes of effort (n,), Nm or N, at which a joint may rest by its friction; infinite by default.
@@ -110,7 +116,7 @@ class Estimator:
         position has moved by twice the position step, or by more than both away from the desired position. Joints with
         an infinite position step are not checked.
         """
-        self._bounds[2:] = modelled, unknown
+        self._bounds[MODELLED_FRICTION], self._bounds[UNKNOWN_FRICTION] = modelled, unknown
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
@@ -161,7 +167,7 @@ class Estimator:
             lags = self._lag > self.state_timeout and not self.simulated_time
             defect = state_faults.stale(age, self.state_timeout, lags, self._absent)
         trust = self._trust if valid else Trust.NONE
-        return Estimate(*last[:5], age, stale, trust, defect, self._stamp_repeats)
+        return last._replace(age=age, stale=stale, trust=trust, defect=defect, stamp_repeats=self._stamp_repeats)
 
     def reject(self, steady: float, reason: str) -> None:
         """Process an invalid message of these joints, arrived at ``steady`` (s), with the ``reason`` of its fault."""

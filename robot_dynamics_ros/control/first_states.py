@@ -14,6 +14,7 @@ from robot_dynamics_ros.control.controlled_arm import check_holds
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import WARN, Note, Sample
 from robot_dynamics_ros.control.settings import SafetySettings
+from robot_dynamics_ros.control.velocity_filter import smallest_turn
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _KEPT = 50
@@ -99,5 +100,5 @@ class FirstStates:
         qd = np.full_like(last.q, np.nan) if last.qd is None else last.qd
         seconds = (last.stamp - first.stamp) * 1e-9
         step = last.q - first.q
-        mean = (step - math.tau * np.rint(step / math.tau)) / seconds if seconds > 0.0 else np.zeros_like(step)
+        mean = smallest_turn(step) / seconds if seconds > 0.0 else np.zeros_like(step)
         return np.where(np.isfinite(qd), qd, mean)

@@ -90,7 +90,7 @@ class Hold:
         ``rows`` has the position limits before which a joint stops.
         """
         self._law, self._plan, self._rows = law, plan, rows
-        self._load = self._offset = self._held = np.zeros(len(plan.q))
+        self._load = self._offset = self._blind_load = np.zeros(len(plan.q))
         self._resting = self._was_blind = False
         self._time = 0.0  # s, of the plan
         self.set_largest_velocity(largest_velocity)
@@ -107,7 +107,7 @@ class Hold:
         wrong motion of the arm. In these cases the integral of the position error is reset.
         """
         law, margin = self._law.tuning.law, self._law.tuning.hold_margin
-        self._load = self._offset = self._held = np.zeros(len(effort))
+        self._load = self._offset = self._blind_load = np.zeros(len(effort))
         self._damping.begin(estimate.velocity)
         self._time = instant.time - instant.dt
         q = estimate.state[0]
@@ -120,7 +120,7 @@ class Hold:
             load = self._law.effort_at_rest(model, q, self._plan.q, effort) - gravity
             if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
                 self._load = load
-                self._held = self._law.effort_at_rest(model, q, q, gravity) - gravity if moves else load
+                self._blind_load = self._law.effort_at_rest(model, q, q, gravity) - gravity if moves else load
                 if law.follows:
                     self._offset = self._plan.q - q
                 return
@@ -164,20 +164,20 @@ class Hold:
             if self._damping.unstable:
                 return model.gravity_torque(q)
             if not estimate.valid:
-                return model.gravity_torque(q) + self._held
+                return model.gravity_torque(q) + self._blind_load
             spring, damping = gains.kp * (plan.q - q), gains.kd * (plan.qd - qd)
             inertia = model.mass_matrix(q)
             if tuning.law.gains_are_accelerations:
                 spring, damping = inertia @ spring, inertia @ damping
             position: Array = np.clip(self._load + spring, -tuning.hold_margin, tuning.hold_margin)
             if not plan.busy and (np.abs(qd) < _MOVES).all():
-                self._held = position
+                self._blind_load = position
             return model.gravity_torque(q) + inertia @ plan.qdd + position + damping
 
     def release(self) -> None:
         """Discard the stop and the load; called when the effort is zero instead."""
         self._resting = False
-        self._load = self._offset = self._held = np.zeros(len(self._load))
+        self._load = self._offset = self._blind_load = np.zeros(len(self._load))
 
     def resume(self, estimate: Estimate, time: float) -> None:
         """Let the plan hold from ``time`` (s) on, offset by the position error by which the law holds the load."""

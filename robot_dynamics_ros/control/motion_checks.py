@@ -122,6 +122,13 @@ class LastingExcess(Check):
         long = self._lasts > seconds
         return int(np.argmax(long)) if long.any() else None
 
+    def applies(self, command: Command | None, wanted: bool = True) -> bool:
+        """Return True if the check is ``wanted`` and the law made the last ``command``; else forget the excess."""
+        result = wanted and command is not None and command.mode is Mode.ACTIVE
+        if self._counts and not result:
+            self._lasts[:], self._counts = 0.0, False
+        return result
+
 
 class FollowingError(LastingExcess):
     """Check of the position error of a law that follows the desired motion."""
@@ -136,7 +143,8 @@ class FollowingError(LastingExcess):
 
     def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
         tuning, safety = self.tuning, self.tuning.settings.safety
-        if len(safety.following_error_limit) == 0 or not tuning.law.follows or not _law_ran(command, instant):
+        wanted = len(safety.following_error_limit) > 0 and tuning.law.follows
+        if not self.applies(command, wanted) or instant.dt <= 0.0:
             return None
         assert command is not None
         error, limits = command.desired.q - estimate.state[0], tuning.following_error
@@ -165,7 +173,9 @@ class Saturation(LastingExcess):
 
     def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
         limits, effort = self._limiter.limits, self._limiter.effort
-        if effort is None or not (self._limiter.clamped or self._counts) or not _law_ran(command, instant):
+        if not self.applies(command) or instant.dt <= 0.0:
+            return None
+        if effort is None or not (self._limiter.clamped or self._counts):
             return None
         seconds = self.tuning.settings.safety.saturation_timeout
         j = self.lasting(effort, limits, instant.dt, seconds)
@@ -176,8 +186,3 @@ class Saturation(LastingExcess):
             f"{seconds:g} s. Cure: check for a collision, check the payload, or command slower motion"
         )
         return Fault(Cause.SATURATION, text, self._names[j], float(effort[j]))
-
-
-def _law_ran(command: Command | None, instant: Instant) -> bool:
-    """True if time has passed in which the last command of the law applied."""
-    return command is not None and command.mode is Mode.ACTIVE and instant.dt > 0.0

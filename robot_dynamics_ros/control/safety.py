@@ -109,7 +109,7 @@ class Safety:
     mode
         Current mode.
     fault
-        Last failed check, or None.
+        First fault of the cause that last decided the mode, kept after it is cleared, or None.
     stop
         Fault of a stop that is engaged or not yet cleared: an emergency stop, else deactivation; None without one.
     transitions

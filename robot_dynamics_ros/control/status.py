@@ -81,10 +81,10 @@ class StatusReport:
         }
         if (end_effector := controller.law.end_effector) is not None:
             values |= {
-                "hand position error": float(np.linalg.norm(end_effector.error[:3])),
-                "hand rotation error": float(np.linalg.norm(end_effector.error[3:])),
+                "end effector position error": float(np.linalg.norm(end_effector.error[:3])),
+                "end effector rotation error": float(np.linalg.norm(end_effector.error[3:])),
                 "smallest singular value": end_effector.smallest_singular_value,
-                "hand directions damped": end_effector.damped,
+                "damped directions": end_effector.damped,
             }
         return Status(level, message, values)
 

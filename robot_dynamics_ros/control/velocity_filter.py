@@ -14,6 +14,11 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 _SAMPLES = 32
 
 
+def smallest_turn(step: Array) -> Array:
+    """Return changes of position, rad, wrapped to [-pi, pi]."""
+    return np.asarray(step - math.tau * np.rint(step / math.tau))
+
+
 class VelocityFilter:
     """First-order low-pass filter y' = w (u - y), w = 2 pi cutoff, exact for an input that is held in each interval.
 
@@ -65,7 +70,7 @@ class VelocityFilter:
         if qd is None and self._samples:
             before, position = self._reference(time, window)
             step = q - position
-            qd = (step - math.tau * np.rint(step / math.tau)) / (time - before)
+            qd = smallest_turn(step) / (time - before)
         self._samples.append((time, q))
         if qd is None:
             return self._velocity.copy()

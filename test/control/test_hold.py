@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
@@ -64,7 +64,10 @@ def test_the_load_is_compensated_in_hold_and_afterwards() -> None:
 def test_zero_effort_if_the_torque_to_hold_is_not_finite(mass: float) -> None:
     """With a payload mass for which the gravity torque is infinite or NaN."""
     controller = started()
-    controller.arm.set_payload(MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3)))
+    payload = MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3))
+    with pytest.raises(RobotDynamicsError, match="effort limit"):
+        controller.arm.set_payload(*payload, Q, MODEL.effort_limits)
+    controller.arm.set_payload(*payload)
     assert_close(controller.finish(controller.clock.time).effort, REST, 0.0)
     for time in (0.1, 0.2):
         result = command(controller, time)

@@ -76,7 +76,7 @@ def test_the_end_effector_follows_its_targets(tmp_path: Path) -> None:
             "the end effector to follow its velocity and come to rest",
         )
 
-        assert 0.0 <= statuses[-1].number("hand position error") < 0.5
+        assert 0.0 <= statuses[-1].number("end effector position error") < 0.5
 
         assert graph.call(Trigger, f"{NODE}/cancel", Trigger.Request()).success
         graph.spin_for(0.1)

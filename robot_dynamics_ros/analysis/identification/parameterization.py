@@ -251,7 +251,10 @@ class Parameterization:
         return qd @ self._factors.T
 
     def joint_inertias(self, q: Array) -> Array:
-        """Return the mean diagonal (r,) of the mass matrix over ``q`` (m, n), at the joints of the r ``new_rotors``."""
+        """Return the inertia (r,), kg m^2 or kg, at the joints of the r ``new_rotors``: the mean over ``q`` (m, n).
+
+        It is the diagonal of the mass matrix; for a coupled joint the sum of those of its coordinates times abs(G).
+        """
         diagonal = np.diagonal(self.model.mass_matrix(q), axis1=-2, axis2=-1).mean(axis=0)
         at_joints = np.abs(self._factors) @ diagonal
         count = self.new_rotors.stop - self.new_rotors.start

@@ -251,7 +251,8 @@ def pose_view(
 
     Gravity torque and centre of mass are displayed for the pose. Pass the Update to ``Viewer.serve``, since it displays
     the sliders' positions. ``description`` is the URDF of ``model``, ``folder`` the folder in which its meshes are
-    searched. Raises RobotDynamicsError if viser or trimesh is not installed, or the address is not available.
+    searched, ``address`` the host and the first port to try. Raises RobotDynamicsError if viser or trimesh is not
+    installed, or no port is available.
     """
     lower, upper = position_range(model)
     middle = 0.5 * (lower + upper)

@@ -1,1 +1,1 @@
-"""Trajectories: points, interpolation, goals and generators."""
+"""Trajectories: points, interpolation, limits and generators."""

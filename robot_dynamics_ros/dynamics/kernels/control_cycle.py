@@ -11,9 +11,25 @@ from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)  # results of check_state
-STEP, SPEED, MODELLED_FRICTION, UNKNOWN_FRICTION = range(4)  # rows of its bounds
-MOVED, IMPLIED, IMPLIED_STILL, REST, REST_SPEED, REST_TIME = range(6)  # rows of its memory
-DRIVEN_TIME, EFFORT, STILL, DISTRUSTED, DESIRED = range(6, 11)
+
+# Rows of its bounds:
+STEP = 0  # change of position that is always plausible, infinite for joints that are not compared
+SPEED = 1  # largest plausible velocity
+MODELLED_FRICTION = 2  # change of effort (Nm or N) at which a joint may rest by modelled friction
+UNKNOWN_FRICTION = 3  # further one by friction of an unknown size
+BOUNDS = 4  # number of rows
+
+# Rows of its memory:
+MOVED, IMPLIED = 0, 1  # change of position, and integral of velocity, in the window
+IMPLIED_STILL = 2  # integral of velocity since the position last changed
+REST, REST_SPEED = 3, 4  # position of rest, and the speed at which the joint came to it
+REST_TIME = 5  # time (s) for which it has been within a tenth of the step of it
+DRIVEN_TIME, EFFORT = 6, 7  # since the position last changed: time for which it should move, and the effort before
+STILL = 8  # 1 for a position that stands still although it must move, until it changes; 2 until it leaves that tenth
+DISTRUSTED = 9  # 1 for a velocity that contradicts the position, until both agree in motion
+DESIRED = 10  # desired position when position or velocity last changed
+MEMORY = 11  # number of rows
+
 CLAMPED, SLOWED = 1, 2  # results of limit_effort
 
 _WINDOW = 0.1  # s
@@ -44,9 +60,7 @@ def check_state(
     largest
         Largest accepted magnitude of a position or velocity.
     bounds
-        (4, n): change of position that is always plausible, infinite for joints that are not compared; largest
-        plausible velocity; change of effort (Nm or N) at which a joint may rest by modelled friction, and further one
-        by friction of an unknown size.
+        (BOUNDS, n), in the rows from STEP to UNKNOWN_FRICTION.
     dt, passed, longest
         Time between the two states by their stamps, and between their arrivals, s. States are not compared if dt is
         not positive, infinite (for the first state), or exceeds ``longest``, which may be infinite.
@@ -55,12 +69,7 @@ def check_state(
     effort, desired
         Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,).
     memory
-        (11, n), updated: change of position and integral of velocity in the window; the integral of velocity since the
-        position last changed; a position of rest, the speed at which the joint came to it, and the time (s) for which
-        it has been within a tenth of the step of it; since the position last changed, the time for which it should
-        move, and the effort before; 1 for a position that stands still although it must move, until it changes, 2 until
-        it leaves that tenth, else 0; 1 for a velocity that contradicts the position, until both agree in motion;
-        desired position when position or velocity last changed.
+        (MEMORY, n), updated, in the rows from MOVED to DESIRED; zeros before the first state.
 
     Returns
     -------

@@ -198,8 +198,8 @@ class BagReader:
         """Yield the messages of these topics (default: all), in order of arrival; missing topics have none.
 
         Messages of equal time are in the order in which they were written. The bag is not read into memory. Damaged
-        compressed messages are left out; a BagWarning at the end reports their number. Raises BagError if reading stops
-        and the rest cannot be recovered.
+        compressed messages are left out; a BagWarning at the end reports their number. Raises BagError if reading
+        stops.
         """
         chosen = set(self.topics if topics is None else topics)
         parts = [(storage.start_time, partial(storage.messages, chosen)) for storage in self._storages]

@@ -180,7 +180,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
     Attributes
     ----------
     obstacle
-        Reason why the last transition failed; empty if it did not.
+        Reason why the last configuration or activation failed, or what the node waits for; empty if there is none.
     files
         Content of the URDF and of the dynamics file with which the node is configured.
     """

@@ -231,12 +231,12 @@ def test_status_of_the_end_effector(smooth: Any) -> None:
     loop.aim(moved(loop.pose, (0.0, 0.03, 0.04), (0.1, 0.0, 0.0)))
     loop.cycle()
     values = StatusReport(0.0).status(loop.controller, loop.time, 0.0, None).values
-    assert values["hand position error"] == pytest.approx(0.05)
-    assert values["hand rotation error"] == pytest.approx(0.1)
+    assert values["end effector position error"] == pytest.approx(0.05)
+    assert values["end effector rotation error"] == pytest.approx(0.1)
     assert values["smallest singular value"] == pytest.approx(smallest, rel=1e-6)
-    assert values["hand directions damped"] is False
+    assert values["damped directions"] is False
     loop.controller.tune(ControllerSettings())
-    assert "hand position error" not in StatusReport(0.0).status(loop.controller, 0.0, 0.0, None).values
+    assert "end effector position error" not in StatusReport(0.0).status(loop.controller, 0.0, 0.0, None).values
 
 
 BRANCHING = """<robot name="fork"><link name="base"/>

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.goals import Code, Tolerances
+from robot_dynamics_ros.control.goals import Code, Tolerances
 
 NAMES = ("shoulder", "elbow", "wrist")
 INF = math.inf

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError
-from robot_dynamics_ros.control.trajectory.goals import Code, ToleranceRow
+from robot_dynamics_ros.control.goals import Code, ToleranceRow
 from support.trajectories import goal_tolerances
 
 NAMES = ("shoulder", "elbow", "wrist")

@@ -5,21 +5,25 @@ import pickle
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from importlib.metadata import files
 from pathlib import Path
 from sysconfig import get_path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
-from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.dynamics.codegen import c_statements
 from support import arms
 from support.mechanisms import four_bar
-from support.robots_with_drives import load
+from support.robots_with_drives import Robot, load, robots
 
 COMPILER = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
+PUBLIC = sorted(Path(str(x.locate())) for x in files("example-robot-data") or [] if x.suffix == ".urdf")
 STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wdouble-promotion -Werror".split()
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
@@ -73,6 +77,31 @@ def test_exported_functions_agree_with_the_kernels(make: Callable[[], Any], tmp_
     done = self_test(tmp_path)
     assert done.returncode == 0, done.stdout
     assert "0 failures" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+@pytest.mark.parametrize("path", PUBLIC, ids=lambda path: path.stem)
+def test_public_robots(path: Path, tmp_path: Path) -> None:
+    try:
+        model = RobotModel.from_urdf_file(path)
+    except RobotModelError:
+        pytest.skip("it does not load")
+    if model.n > 40:
+        pytest.skip("more than 40 joints")
+    model.export_c(tmp_path)
+    done = self_test(tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+@given(robots(friction=True))
+@settings(max_examples=50, deadline=None)
+def test_random_trees(robot: Robot) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        robot.model().export_c(folder)
+        done = self_test(Path(folder))
+        assert done.returncode == 0, done.stdout
 
 
 def test_long_functions_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
