@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -94,28 +94,12 @@ def replay(
         If the activation check fails. Messages written before an error remain; if no command was computed, no bag.
     """
     given = dict(topics or {})
-    known = (*INPUTS, "command_states")
-    if unknown := sorted(set(given) - set(known)):
-        cure = f"use {', '.join(known)}{did_you_mean(unknown[0], known)}"
-        raise BagError(f"{bag}: unknown input {', '.join(unknown)}. Cure: {cure}")
     # A recording may begin in the middle of a motion.
     settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
     with ExitStack() as stack:
         reader = stack.enter_context(BagReader(bag))
         stops = () if configuration is None else configuration.emergency_stop_topics
-        follows_targets = LAWS[settings.law].task_space
-        sources = {
-            name: find_topic(reader, name, kind, given.get(name), stops)
-            for name, kind in INPUTS.items()
-            if name not in TARGETS or follows_targets  # else unrelated topics may have these names
-        }
-        joint_states = sources["joint_states"]
-        if joint_states is None:
-            raise BagError(f"{bag}: no topic joint_states. Cure: give its name, as joint_states=/arm/joint_states")
-        names = {topic: name for name, topic in sources.items() if topic is not None}
-        for topic in set(stops).intersection(reader.topics):
-            require_topic(reader, topic, BOOL)
-            names[topic] = topic
+        names, joint_states = _inputs(reader, given, stops, LAWS[settings.law].task_space)
         commands = commands_of(reader, given.get("command_states"))
         written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY}
         configuration_topic = f"{commands.rpartition('/')[0]}/{CONFIGURATION_TOPIC}"
@@ -157,6 +141,33 @@ def replay(
             reason = session.controller.estimator.trouble.partition(". Cure: ")[0]
             raise BagError(f"{bag}: no command was computed: {reason}. Cure: give --rename, --topic or another --robot")
         return recorder.outcome(states)
+
+
+def _inputs(
+    reader: BagReader, given: Mapping[str, str], stops: Sequence[str], follows_targets: bool
+) -> tuple[dict[str, str], str]:
+    """Return the names of the inputs by topic of the bag, and the topic of joint_states.
+
+    ``given`` are topics by name, ``stops`` those of further emergency stops. Raises BagError for an unknown name and
+    for a topic that is missing or has another type.
+    """
+    known = (*INPUTS, "command_states")
+    if unknown := sorted(set(given) - set(known)):
+        cure = f"use {', '.join(known)}{did_you_mean(unknown[0], known)}"
+        raise BagError(f"{reader.path}: unknown input {', '.join(unknown)}. Cure: {cure}")
+    sources = {
+        name: find_topic(reader, name, kind, given.get(name), stops)
+        for name, kind in INPUTS.items()
+        if name not in TARGETS or follows_targets  # else unrelated topics may have these names
+    }
+    joint_states = sources["joint_states"]
+    if joint_states is None:
+        raise BagError(f"{reader.path}: no topic joint_states. Cure: give its name, as joint_states=/arm/joint_states")
+    names = {topic: name for name, topic in sources.items() if topic is not None}
+    for topic in set(stops).intersection(reader.topics):
+        require_topic(reader, topic, BOOL)
+        names[topic] = topic
+    return names, joint_states
 
 
 def _times(recorded: list[Message], joint_states: str, commands: str) -> tuple[list[int], list[int]]:
