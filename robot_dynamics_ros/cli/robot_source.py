@@ -47,11 +47,11 @@ class RobotSource:
     and for a dynamics file that cannot be read.
     """
 
-    name: str  # for messages: the path of the URDF, or bag and topic
-    text: str | bytes  # content of the URDF
-    dynamics: str | None  # path of the dynamics file
-    dynamics_text: str = ""  # content of a recorded dynamics file, used without a path
-    gravity: Sequence[float] = ()  # m/s^2, parameter of the recorded controller; empty for none
+    name: str
+    text: str | bytes
+    dynamics: str | None
+    dynamics_text: str = ""
+    gravity: Sequence[float] = ()
 
     def __str__(self) -> str:
         recorded = "as recorded" if self.dynamics_text else "none"

@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
 from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.limits import Brake, ErrorIntegral
+from robot_dynamics_ros.control.limits import ErrorIntegral, VelocityBound
 from robot_dynamics_ros.control.task_space import TaskTorque, task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.tuning import Tuning
@@ -51,7 +51,7 @@ class ActiveLaw:
         self._start_position: Array | None = None
         self._plan = plan
         self._desired = Motion(plan.q, plan.qd, plan.qdd)
-        self._brake = Brake(model.limit_rows)
+        self._bound = VelocityBound(model.limit_rows)
 
     def begin(self, q: Array, inertia: Array) -> None:
         """Start at ``q``, where the end effector is held; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q)."""
@@ -66,7 +66,7 @@ class ActiveLaw:
         """
         old, new = self.tuning.end_effector, tuning.end_effector
         self.tuning = tuning
-        self._brake.release()
+        self._bound.reset()
         if old is None or new is None or (old.link, old.rows) != (new.link, new.rows):
             self.drop_targets()
         self.targets.timeout = tuning.settings.task_space.target_timeout
@@ -82,7 +82,7 @@ class ActiveLaw:
 
     def deactivate(self) -> None:
         """Drop the targets; at its next use the law accepts the position then measured, even beyond a joint limit."""
-        self._brake.release()
+        self._bound.reset()
         self.drop_targets()
 
     def effort(self, model: RobotModel, q: Array, qd: Array, time: float, period: float) -> Array:
@@ -100,10 +100,10 @@ class ActiveLaw:
         # Braking: ten times the bandwidth of the law, within half the stability limit of sampling.
         kd = self.gains.kd
         bandwidth = np.minimum(10.0 * kd, 0.4 / period) if period > 0.0 else kd
-        allowed = self._brake.velocities(q, self.tuning.deceleration, bandwidth)
+        allowed = self._bound.velocities(q, self.tuning.deceleration, bandwidth)
         if law.torque is None:
             effort = self._task_space_effort(model, q, qd, time, allowed)
-        over = self._brake.excess(qd, allowed)
+        over = self._bound.excess(qd, allowed)
         return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
 
     def effort_at_rest(self, model: RobotModel, q: Array, desired: Array, otherwise: Array) -> Array:

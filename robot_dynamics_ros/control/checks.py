@@ -141,17 +141,15 @@ class Checks:
             estimate, row = estimate._replace(defect=None), tuple(check for check in row if not check.needs_state)
         return [fault for check in row if (fault := check.fault(estimate, instant, command)) is not None]
 
+    def table(self) -> list[TableRow]:
+        """Return the rows of all causes, in the order in which they decide."""
+        return [_STOP, *(row for check in self._row for row in check.table_rows), _NOT_FINITE]
+
     def tune(self, tuning: Tuning, estimate: Estimate) -> None:
         """Apply new settings, with the last ``estimate``."""
         self._tuning = tuning
         for check in self._row:
             check.tune(tuning, estimate)
-
-
-def table() -> list[TableRow]:
-    """Return the rows of all causes, in the order in which they decide."""
-    checks: tuple[type[Check], ...] = MeasuredState, MotionLimits, ExternalTorque, FollowingError, Saturation, Cycles
-    return [_STOP, *(row for check in checks for row in check.table_rows), _NOT_FINITE]
 
 
 def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:

@@ -216,7 +216,7 @@ class Controller:
             return None
         effort = self._limited(requested, estimate, instant)
         saturated = limiter.over(model.joint_names, requested) if limiter.clamped else ()
-        if self.law.gains.integrates and not self.brakes_engaged:
+        if self.law.gains.has_integral_gain and not self.brakes_engaged:
             self.law.integral.add(desired.q - q, instant.dt, requested - effort)
         self.clamped_cycles += limiter.clamped
         self.slowed_cycles += limiter.slowed

@@ -29,7 +29,7 @@ class Gains:
     ki: Array
 
     @cached_property
-    def integrates(self) -> bool:
+    def has_integral_gain(self) -> bool:
         """True if an integral gain is not zero."""
         return bool(self.ki.any())
 
@@ -58,7 +58,7 @@ def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, 
     ("resolved acceleration"); with the integral Lewis, Dawson and Abdallah, Robot Manipulator Control, 4.4.
     """
     acceleration = desired.qdd + pd(model, gains, desired, q, qd, integral)
-    if gains.integrates:
+    if gains.has_integral_gain:
         acceleration = acceleration + gains.ki * integral
     return model.inverse_dynamics(q, qd, acceleration)
 

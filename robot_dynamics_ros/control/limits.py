@@ -144,7 +144,7 @@ class EffortLimiter:
         return tuple(name for name, cut in zip(names, np.abs(requested) > self.limits, strict=True) if cut)
 
 
-class Brake:
+class VelocityBound:
     """Velocity limits that brake joints before their position limits, for laws whose motion is not checked in advance.
 
     Limits are those of K rows, as in LimitRows: the n coordinates, then joints that depend on several of them.
@@ -159,9 +159,9 @@ class Brake:
         """Use the soft position limits and the velocity limits of ``rows``."""
         self._rows, self._speed = rows, rows.limits[VELOCITY]
         self._bounds = np.array([-rows.limits[SOFT_LOWER], rows.limits[SOFT_UPPER]])
-        self.release()
+        self.reset()
 
-    def release(self) -> None:
+    def reset(self) -> None:
         """Accept the positions of the next call of ``velocities`` as within the limits, even if they are beyond."""
         self._open = np.full_like(self._bounds, np.inf)
 

@@ -128,32 +128,39 @@ def test_a_repeated_stamp_is_a_fault_for_another_state_only() -> None:
 
 
 BACK, AHEAD, STALE = Cause.CLOCK_JUMPED_BACK, Cause.CLOCK_JUMPED_AHEAD, Cause.STATE_STALE
-#: Stamp and steady time of each state, and the fault after it; state_timeout is 0.25 s.
-CLOCKS: dict[str, list[tuple[float, float, Cause | None]]] = {
-    "the first stamp may be any": [(100.0, 1.0, None)],
-    "back, once": [(5.0, 1.0, None), (3.5, 1.1, BACK), (3.6, 1.2, None)],
-    "ahead by the timeout, then standing still": [(100.0, 1.0, None), (102.25, 3.0, None), (102.25, 9.0, None)],
-    "ahead by more": [(100.0, 1.0, None), (102.375, 3.0, AHEAD), (102.375, 9.0, None)],
-    "late states that catch up, then a jump": [
+#: If time is simulated; stamp and steady time of each state, and the fault after it; state_timeout is 0.25 s.
+CLOCKS: dict[str, tuple[bool, list[tuple[float, float, Cause | None]]]] = {
+    "the first stamp may be any": (False, [(100.0, 1.0, None)]),
+    "back, once": (False, [(5.0, 1.0, None), (3.5, 1.1, BACK), (3.6, 1.2, None)]),
+    "ahead by the timeout": (True, [(100.0, 1.0, None), (102.25, 3.0, None), (102.25, 9.0, None)]),
+    "ahead by more": (True, [(100.0, 1.0, None), (102.375, 3.0, AHEAD), (102.375, 9.0, None)]),
+    "late states that catch up, then a jump": (False, [
         (10.0, 5.0, None), (10.001, 5.2, None), (10.3, 5.201, STALE), (10.8, 5.3, AHEAD),
-    ],
-    "later ones": [(10.0, 5.0, None), (10.001, 7.0, STALE), (12.1, 7.001, STALE), (12.6, 7.1, AHEAD)],
-    "a jump after a simulation slower than real time": [
+    ]),
+    "later ones": (False, [(10.0, 5.0, None), (10.001, 7.0, STALE), (12.1, 7.001, STALE), (12.6, 7.1, AHEAD)]),
+    "a jump after a simulation slower than real time": (True, [
         *((0.01 * k, 0.04 * k, None) for k in range(1000)), (20.0, 40.0, AHEAD),
-    ],
+    ]),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CLOCKS)
-def test_stamps_relative_to_the_steady_clock(name: str) -> None:
+@pytest.mark.parametrize(("simulated_time", "states"), CLOCKS.values(), ids=CLOCKS)
+def test_stamps_relative_to_the_steady_clock(
+    simulated_time: bool, states: list[tuple[float, float, Cause | None]]
+) -> None:
     one = estimator()
-    one.simulated_time = "slower" in name or "ahead" in name
-    for stamp, steady, cause in CLOCKS[name]:
+    one.simulated_time = simulated_time
+    for stamp, steady, cause in states:
         assert one.measure(stamp, steady, Q, QD)
         fault = one.cycle(steady).defect
-        assert (fault is None and cause is None) or (fault is not None and fault.cause is cause), stamp
-        if "ahead by more" in name and fault is not None:
-            assert fault.value == 0.375
+        assert (fault.cause if fault else None) is cause, stamp
+
+
+def test_the_value_of_a_jump_is_its_size() -> None:
+    one = estimator()
+    for stamp, steady in ((100.0, 1.0), (102.375, 3.0)):
+        one.measure(stamp, steady, Q, QD)
+    assert fault_of(one, 3.0).value == 0.375
 
 
 def test_a_state_is_stale_after_state_timeout_unless_it_is_sent_again() -> None:

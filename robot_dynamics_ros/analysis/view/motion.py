@@ -34,12 +34,12 @@ class SceneState:
     effort". ``desired`` is the desired position (n,), or None.
     """
 
-    q: Array  # position (n,)
-    qd: Array  # velocity (n,)
-    qdd: Array  # acceleration (n,)
-    torque: Array  # displayed torque (n,), NaN for unknown ones
-    desired: Array | None = None  # desired position (n,)
-    torque_kind: str = "torque"  # source of the torque
+    q: Array
+    qd: Array
+    qdd: Array
+    torque: Array
+    desired: Array | None = None
+    torque_kind: str = "torque"
 
 
 class LiveArm:
@@ -147,11 +147,11 @@ class MotionRecording:
     "commanded effort", else "computed from the motion". All times count from the first measured position.
     """
 
-    q: Track  # measured position
-    qd: Track | None  # measured velocity; None if not recorded
-    desired: Track | None  # desired position; None if not recorded
-    torque: Track | None  # displayed torque; None if it is computed from the motion
-    torque_kind: str  # description of the torque: measured, else commanded, else from the model
+    q: Track
+    qd: Track | None
+    desired: Track | None
+    torque: Track | None
+    torque_kind: str
 
     @property
     def duration(self) -> float:
