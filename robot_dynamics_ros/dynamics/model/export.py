@@ -122,6 +122,7 @@ def _identifiers(names: Sequence[str], prefix: str) -> list[str]:
     for name in names:
         text = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
         text = prefix + text if text[0].isdigit() or text[0] == "_" else text
+        text = "link_" + text if text.startswith("dot_qd_") else text  # jacobian_dot_qd_a is a function of link a
         while text in result:
             text += "_"
         result.append(text)

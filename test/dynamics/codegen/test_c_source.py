@@ -173,6 +173,15 @@ def test_python_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         module.inverse_dynamics(q, qd)
 
 
+def test_names_of_functions_differ(tmp_path: Path) -> None:
+    """Links whose names would give two functions the same one."""
+    names = ("base", "a", "dot_qd_a", "a-", "1")
+    links = tuple(arms.Link(name, 1.0, (0.1, 0, 0), 0.1 * np.eye(3)) for name in names)
+    joints = tuple(arms.Joint(f"j{k}", "revolute", "base", name) for k, name in enumerate(names[1:]))
+    load(arms.Arm(links, joints), {}).export_c(tmp_path)
+    assert self_test(tmp_path).returncode == 0
+
+
 def test_unknown_links_and_loops_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RobotDynamicsError, match="panda_hand2.*Cure"):
         panda().export_c(tmp_path, ["panda_hand2"])

@@ -15,7 +15,7 @@
 #include <Eigen/Core>
 #endif
 
-namespace @robot@
+namespace @robot@_dynamics
 {
 
 inline constexpr std::size_t n = @ROBOT@_N;
@@ -40,6 +40,6 @@ auto as_matrix(const std::array<double, size> &x)
 
 #endif
 
-}  // namespace @robot@
+}  // namespace @robot@_dynamics
 
 #endif
