@@ -36,6 +36,7 @@ from robot_dynamics_ros.cli.command_line import (
     table,
     wrapped,
 )
+from robot_dynamics_ros.cli.kernels import IDENTIFY, load_torque_kernels
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, load_robot, recorded_robot
 from robot_dynamics_ros.cli.torque import filtered_motion, torque_command
 
@@ -96,6 +97,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     first = arguments.bags[0]
     model = load_robot(arguments, first)
+    load_torque_kernels(model, IDENTIFY)
     # Long recordings: only one unfiltered series is in memory at a time.
     recorded = used = [filtered_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
     tested = [filtered_motion(read_series(bag, arguments), model, arguments) for bag in arguments.test]
