@@ -1,18 +1,22 @@
 """A node that sends one trajectory to computed_torque_node and waits for the end of the motion.
 
 ``python examples/send_trajectory.py [JOINT=POSITION ...]`` moves these joints (rad or m) in three seconds; by default
-the first joint by 0.2.
+the first joint by 0.2. It ends with an error if the controller reports a fault or does not follow the trajectory.
 """
 
 import sys
+import time
+from collections.abc import Callable
 
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.duration import Duration
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 CONTROLLER = "computed_torque_node"
 SECONDS = 3.0
+PATIENCE = 5.0  # s without motion
 
 
 def main() -> None:
@@ -24,6 +28,24 @@ def main() -> None:
     states: list[JointState] = []  # desired positions and velocities of the controller
     node.create_subscription(JointState, f"{CONTROLLER}/command_states", states.append, 10)
     publisher = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", 1)
+    status = DiagnosticStatus()  # last report of the controller: mode, cause and cure
+
+    def report(message: DiagnosticArray) -> None:
+        nonlocal status
+        status = next((one for one in message.status if one.name == f"{CONTROLLER}: controller"), status)
+
+    node.create_subscription(DiagnosticArray, "/diagnostics", report, 10)
+
+    def wait(true: Callable[[], bool]) -> None:
+        """Receive messages until ``true()`` holds; exit if the controller reports a fault."""
+        while not true():
+            shown = status.message
+            rclpy.spin_once(node, timeout_sec=0.1)
+            del states[:-1]
+            if status.level == DiagnosticStatus.ERROR:
+                sys.exit(f"{CONTROLLER} follows no trajectory: {status.message}. Then call ~/clear_fault")
+            if not states and status.message != shown:
+                print(f"{CONTROLLER}: {status.message}", flush=True)
 
     # A recorder may subscribe first: one subscriber is not yet the controller.
     def listens() -> bool:
@@ -31,8 +53,7 @@ def main() -> None:
         return any(info.node_name == CONTROLLER for info in infos)
 
     print(f"waiting for {CONTROLLER}", flush=True)
-    while not (states and listens()):
-        rclpy.spin_once(node, timeout_sec=0.1)
+    wait(lambda: bool(states and status.name) and listens())
     names, start = list(states[-1].name), list(states[-1].position)
     given = dict(argument.split("=") for argument in sys.argv[1:]) or {names[0]: start[0] + 0.2}
     if unknown := set(given) - set(names):
@@ -42,12 +63,17 @@ def main() -> None:
     publisher.publish(JointTrajectory(joint_names=names, points=[point]))
     print(f"sent: {given} in {SECONDS:g} s", flush=True)
 
+    moved, last = time.monotonic(), states[-1].position
+
     def arrived() -> bool:
+        nonlocal moved, last
+        if states[-1].position != last:
+            moved, last = time.monotonic(), states[-1].position
+        if time.monotonic() - moved > PATIENCE:
+            sys.exit(f"no motion for {PATIENCE:g} s. {CONTROLLER} reports: {status.message}. Cure: read its log")
         return list(states[-1].position) == goal and not any(states[-1].velocity)
 
-    while not arrived():
-        rclpy.spin_once(node, timeout_sec=0.1)
-        del states[:-1]
+    wait(arrived)
     print("the motion has ended")
     node.destroy_node()
     rclpy.shutdown()

@@ -23,7 +23,7 @@ from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
-from robot_dynamics_ros.cli.kernels import step_compiled_beside, with_kernels
+from robot_dynamics_ros.cli.kernels import EXPERIMENT, step_compiled_beside, with_kernels
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model
 from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot, note_locked
 from robot_dynamics_ros.control import parameters as controller
@@ -41,6 +41,7 @@ from robot_dynamics_ros.runs.simulation import simulate_to_bag
 from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
+from robot_dynamics_ros.simulation.steps import step_of
 
 _DEFAULT_KIND = trajectory.KIND.default
 _SETTLING_TIME = 0.5  # s after the motion
@@ -88,7 +89,7 @@ class Experiment:
             warm_up_cycles(self.model, settings)
             arm.warm_up()
 
-        with_kernels(self.model, warm_up)
+        with_kernels(warm_up, (*EXPERIMENT, step_of(self.model)))
         return settings, arm
 
     def run(self, law: str, bag: Path) -> tuple[Replay, float]:
@@ -140,7 +141,7 @@ def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | Non
         return _motion(arguments, plant_values, motion_values, model)
 
     with step_compiled_beside(model):
-        points, start = with_kernels(model, work)
+        points, start = with_kernels(work, (*EXPERIMENT, step_of(model)))
     plant = simulation_settings(plant_values, _plant_model(arguments, source, values, model))
     if plant_values(simulation.INTEGRATOR.name) is simulation.INTEGRATOR.default:  # given nowhere
         plant = _with_stable_integrator(plant, np.array(start))

@@ -36,6 +36,7 @@ from robot_dynamics_ros.cli.command_line import (
     table,
     wrapped,
 )
+from robot_dynamics_ros.cli.kernels import IDENTIFY, load_torque_kernels
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, load_robot, recorded_robot
 from robot_dynamics_ros.cli.torque import filtered_motion, torque_command
 
@@ -96,6 +97,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     first = arguments.bags[0]
     model = load_robot(arguments, first)
+    load_torque_kernels(model, IDENTIFY)
     # Long recordings: only one unfiltered series is in memory at a time.
     recorded = used = [filtered_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
     tested = [filtered_motion(read_series(bag, arguments), model, arguments) for bag in arguments.test]
@@ -131,7 +133,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
     if held_out is not None:
         without = "" if arguments.friction == "none" else ", without rest, where friction is undetermined"
         print(wrapped(f"held out: {test_data}, {held_out['samples']} samples{without}"))
-        print(_holdout_table(held_out["joints"]), end="\n\n")
+        print(_holdout_table(held_out["joints"], arguments.friction), end="\n\n")
     print(
         f"{facts['determined']} of {len(facts['base_parameters'])} base parameters are determined better than "
         f"{100 * _DETERMINED:.0f} %; the other inertias keep mostly the prior's values\n"
@@ -287,8 +289,11 @@ def _parameter_table(identification: Identification) -> list[str]:
     return [header, *map(row, estimate.values, estimate.deviations, identification.base_values, estimate.base.names)]
 
 
-def _holdout_table(held_out: Sequence[dict[str, Any]]) -> str:
-    """Return a table of the ``joints`` of ``_held_out``, with errors in % of the effort too, and a verdict."""
+def _holdout_table(held_out: Sequence[dict[str, Any]], friction: str) -> str:
+    """Return a table of the ``joints`` of ``_held_out``, with errors in % of the effort too, and a verdict.
+
+    ``friction`` is the value of --friction.
+    """
     rows, worse, count = [], list[str](), 0
     for name, size, old, new in map(dict.values, held_out):
         if size is None:
@@ -301,6 +306,7 @@ def _holdout_table(held_out: Sequence[dict[str, Any]]) -> str:
     exceptions = f", not in {', '.join(worse)}" if worse else ""
     lines.append(wrapped(f"the error is smaller in {count - len(worse)} of {count} joints{exceptions}"))
     if len(worse) > count - len(worse):
-        hint = "hint: if the prior's friction is right, as in a simulation of it, give --friction keep; else record a "
-        lines.append(wrapped(hint + "longer motion that moves all joints fast and slowly, far and in all directions"))
+        keep = "if the prior's friction is right, as in a simulation of it, give --friction keep; else "
+        hint = "record a longer motion that moves all joints fast and slowly, far and in all directions"
+        lines.append(wrapped(f"hint: {'' if friction == 'keep' else keep}{hint}"))
     return "\n".join(lines)

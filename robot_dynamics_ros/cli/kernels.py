@@ -1,4 +1,4 @@
-"""Compilation of the kernels of simulate and demo before the first run, with progress.
+"""Compilation of the kernels of commands before the first run, with progress.
 
 The plant's step takes as long as all kernels of the controller together. A second process compiles it, and this one
 loads it from the cache.
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
+import numpy as np
 from tqdm import tqdm
 
 from robot_dynamics_ros.base.background import run_in_background
@@ -22,8 +23,6 @@ from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.dynamics.kernels import control_cycle, entries
 from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported, will_be_stored
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.simulation import Plant
-from robot_dynamics_ros.simulation.steps import step_of
 
 _POLLING_PERIOD = 0.2  # s
 EXPERIMENT = (
@@ -32,17 +31,24 @@ EXPERIMENT = (
     *(entries.inverse_dynamics_batch, entries.friction_batch, entries.jacobian_batch),
 )
 """Kernels of the controller in simulate and demo."""
+TORQUE = (
+    *(entries.inverse_dynamics, entries.gravity_torque, entries.friction_torque),
+    *(entries.inverse_dynamics_batch, entries.friction_batch, entries.regressor_batch),
+)
+"""Kernels of torque."""
+IDENTIFY = (*TORQUE, entries.mass_matrix, entries.mass_matrix_batch)
+"""Kernels of identify."""
 
 T = TypeVar("T")
 
 
-def with_kernels(model: RobotModel, work: Callable[[], T], kernels: Sequence[Any] = EXPERIMENT) -> T:
-    """Return the result of ``work``, which loads or compiles ``kernels`` and the plant's step for ``model``.
+def with_kernels(work: Callable[[], T], kernels: Sequence[Any]) -> T:
+    """Return the result of ``work``, which loads or compiles ``kernels``.
 
     It runs in a background thread, so that Ctrl-C interrupts the wait. Its exceptions are raised here. The first
     compilation is reported on stderr; a terminal then shows the number of kernels that are done.
     """
-    missing = [kernel for kernel in (*kernels, step_of(model)) if will_be_stored(kernel)]
+    missing = [kernel for kernel in kernels if will_be_stored(kernel)]
     form = "compiling: {n_fmt} of {total_fmt} kernels, {elapsed}"
     with compilations_reported(_announce_once()), tqdm(total=len(missing), bar_format=form, **BAR) as bar:
         future = run_in_background(work)
@@ -53,6 +59,21 @@ def with_kernels(model: RobotModel, work: Callable[[], T], kernels: Sequence[Any
                 if future.done():  # an error of ``work``
                     raise
                 bar.update(len(missing) - sum(map(will_be_stored, missing)) - bar.n)
+
+
+def load_torque_kernels(model: RobotModel, kernels: Sequence[Any]) -> None:
+    """Load or compile ``kernels``, TORQUE or IDENTIFY, with progress; ``model`` is any robot."""
+    states = np.zeros((2, model.n))
+
+    def work() -> None:
+        model.inverse_dynamics(states, states, states)
+        model.gravity_torque(states)
+        model.friction_torque(states, states, qdd=states)
+        model.regressor(states, states, states)
+        if entries.mass_matrix_batch in kernels:
+            model.mass_matrix(states)
+
+    with_kernels(work, kernels)
 
 
 def _announce_once() -> Callable[[str], None]:
@@ -69,6 +90,8 @@ def _announce_once() -> Callable[[str], None]:
 @contextmanager
 def step_compiled_beside(model: RobotModel) -> Iterator[None]:
     """Compile the plant's step in another process while the block runs, if it is not in the cache."""
+    from robot_dynamics_ros.simulation.steps import step_of  # deferred: torque and identify do not need it
+
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if processors == 1 or model.loops or not will_be_stored(step_of(model)):
         yield
@@ -84,6 +107,8 @@ def step_compiled_beside(model: RobotModel) -> Iterator[None]:
 
 
 def _compile_step(model: RobotModel) -> None:
+    from robot_dynamics_ros.simulation import Plant
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process handles Ctrl-C and ends this one
     with compilations_reported(lambda kernel: None):
         Plant(model).warm_up()

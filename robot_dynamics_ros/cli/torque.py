@@ -27,6 +27,7 @@ from robot_dynamics_ros.cli.command_line import (
     table,
     wrapped,
 )
+from robot_dynamics_ros.cli.kernels import TORQUE, load_torque_kernels
 from robot_dynamics_ros.cli.robot_source import add_robot, command_text, load_robot
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import JointSeries
@@ -66,6 +67,7 @@ def run_torque(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     series = read_series(arguments.bag, arguments)
     model = load_robot(arguments, arguments.bag)
+    load_torque_kernels(model, TORQUE)
     motion = filtered_motion(series, model, arguments)
     analysis = analyse_torque(model, motion)
     causes, rows = hints(model, analysis), _torque_rows(model, analysis)

@@ -20,6 +20,7 @@ from robot_dynamics_ros.dynamics.kernels import compilation, entries
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.loops import close_loops
 from robot_dynamics_ros.simulation import Plant
+from robot_dynamics_ros.simulation.steps import step_of
 
 
 def add_warm_up(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +59,8 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
     public = [function for name, function in vars(entries).items() if not name.startswith("_")]
     kernels = [function for function in public if getattr(function, "__module__", "") == entries.__name__]
     with step_compiled_beside(model):
-        with_kernels(model, lambda: _run_kernels(model), kernels)
-    with_kernels(model, lambda: _run_step(model))
+        with_kernels(lambda: _run_kernels(model), [*kernels, step_of(model)])
+    with_kernels(lambda: _run_step(model), [step_of(model)])
     folder = compilation.cache_directory()
     assert folder is not None
     for path in (folder.parent, folder, *folder.rglob("*")):

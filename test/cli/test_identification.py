@@ -241,6 +241,17 @@ def test_another_bag_tests_the_result(tmp_path: Path, capsys: pytest.CaptureFixt
         run(*line, "--test", bags[1], "--holdout", 0.2)
 
 
+def test_the_hint_to_keep_friction_is_followed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The prior is the simulated robot itself, which no identification predicts better."""
+    run("simulate", "panda", "-o", tmp_path / "bag")
+    for number, options in enumerate(([], ["--friction", "keep"])):
+        capsys.readouterr()
+        run("identify", tmp_path / "bag", "--robot", "panda", "-o", tmp_path / f"{number}.yaml", *options)
+        out = " ".join(capsys.readouterr().out.split())
+        assert out.count("record a longer motion") == 1
+        assert out.count("give --friction keep") == (not options)
+
+
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 def test_identify_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The numbers are those of ``identify`` and of the file."""

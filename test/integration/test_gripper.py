@@ -19,6 +19,7 @@ ARM = ["joint1", "joint2", "joint3", "joint4"]
 GOAL = [0.4, -0.5, 0.6, 0.3]
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "send_trajectory.py"
 NODE = "computed_torque_node"
+UDP = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}  # shared memory interrupts nodes for 0.33 s when the sender starts
 
 
 def write_urdf(path: Path, fingers: bool = True) -> Path:
@@ -54,7 +55,7 @@ def test_the_gripper_moves_while_the_arm_tracks(tmp_path: Path) -> None:
     common = {"urdf": str(urdf), "joints": ARM, "state_timeout": math.inf, "following_error_limit": [0.02]}
     with Graph(tmp_path) as graph:
         configuration = graph.collect(String, f"{NODE}/configuration", LATCHED)
-        controller = graph.start(NODE, common)
+        controller = graph.start(NODE, common, **UDP)
         log = Log(controller.log, begin=0)
         gripper = graph.publisher(JointState, "joint_states")
         graph.await_log(log, "waiting for joint_states")
@@ -66,7 +67,7 @@ def test_the_gripper_moves_while_the_arm_tracks(tmp_path: Path) -> None:
         for _ in range(20):
             opens(0.03)
             graph.spin_for(0.02)
-        graph.start("simulation_node", {**common, "publish_rate": 100.0, "real_time_factor": 0.5})
+        graph.start("simulation_node", {**common, "publish_rate": 100.0, "real_time_factor": 0.5}, **UDP)
         graph.await_log(log, "locked: finger_left at 0.03")
         states = graph.collect(JointState, "joint_states")
         words = [f"{name}={position}" for name, position in zip(ARM, GOAL, strict=True)]

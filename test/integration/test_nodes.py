@@ -184,3 +184,14 @@ def test_trajectory_starts_at_the_position_when_it_is_sent(tmp_path: Path) -> No
         np.testing.assert_allclose(message.points[-1].positions, [0.2, 0.1], rtol=0, atol=1e-12)
         for point in (message.points[0], message.points[-1]):
             np.testing.assert_array_equal([*point.velocities, *point.accelerations], 0.0)
+
+
+@pytest.mark.parametrize("transports", [{}, {"FASTDDS_BUILTIN_TRANSPORTS": "DEFAULT"}], ids=["unset", "default"])
+def test_nodes_do_not_use_shared_memory(tmp_path: Path, transports: dict[str, str]) -> None:
+    """Fast DDS receives nothing for 0.33 s at times while it opens the shared memory of a node that has started."""
+    everywhere = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", "ROS_LOCALHOST_ONLY": "0"}
+    with Graph(tmp_path) as graph:
+        process = graph.start("simulation_node", PLANAR, **everywhere, **transports)
+        graph.await_log(Log(process.log, begin=0), "simulating")
+        maps = Path(f"/proc/{process.process.pid}/maps").read_text(encoding="utf-8")
+        assert ("/dev/shm/fast" in maps) == bool(transports)

@@ -85,8 +85,9 @@ def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partia
     missing = [name for name in joint_names if name not in named]
     if missing and not allow_partial:
         raise JointNamesError(
-            f"joint '{missing[0]}' is missing from the trajectory. Cure: name all joints or allow partial goals "
-            "(allow_partial_joints_goal)"
+            f"joint '{missing[0]}' is missing from the trajectory. Cure: name all joints; or allow partial goals "
+            "(allow_partial_joints_goal); or, if something else controls this joint, such as a gripper's controller, "
+            "list only the arm's joints in the parameter joints (the others are locked, see the parameter locked)"
         )
     return [places[name] for name in named]
 

@@ -259,7 +259,8 @@ class JointStateReader:
             return False
         if missing:
             raise JointsMissing(
-                f"{self._topic}: joints {', '.join(missing)} are missing. Cure: publish all in one message"
+                f"{self._topic}: joints {', '.join(missing)} are missing. Cure: publish all in one message; leave "
+                "joints that something else controls out of the parameter joints"
             )
         twice = [name for name in self._joint_names if names.count(name) > 1]
         if twice:
