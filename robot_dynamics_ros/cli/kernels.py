@@ -1,7 +1,7 @@
 """Compilation of the kernels of commands before the first run, with progress.
 
-The plant's step takes as long as all kernels of the controller together. A second process compiles it, and this one
-loads it from the cache.
+A second process compiles about half of them, and this one loads these from the cache. The plant's step takes as long as
+all kernels of the controller together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as NotDone
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -66,14 +66,21 @@ def load_torque_kernels(model: RobotModel, kernels: Sequence[Any]) -> None:
     states = np.zeros((2, model.n))
 
     def work() -> None:
-        model.inverse_dynamics(states, states, states)
-        model.gravity_torque(states)
-        model.friction_torque(states, states, qdd=states)
-        model.regressor(states, states, states)
+        with _compiled_beside(_run_others, model, kernels[1:]):
+            model.inverse_dynamics(states, states, states)  # takes half of the time
+        _run_others(model)
         if entries.mass_matrix_batch in kernels:
             model.mass_matrix(states)
 
     with_kernels(work, kernels)
+
+
+def _run_others(model: RobotModel) -> None:
+    """Run the kernels of torque but inverse dynamics."""
+    states = np.zeros((2, model.n))
+    model.kernels.gravity_torque(states[0])
+    model.friction_torque(states, states, load=states)
+    model.regressor(states, states, states)
 
 
 def _announce_once() -> Callable[[str], None]:
@@ -92,11 +99,24 @@ def step_compiled_beside(model: RobotModel) -> Iterator[None]:
     """Compile the plant's step in another process while the block runs, if it is not in the cache."""
     from robot_dynamics_ros.simulation.steps import step_of  # deferred: torque and identify do not need it
 
+    with nullcontext() if model.loops else _compiled_beside(_run_step, model, [step_of(model)]):
+        yield
+
+
+def _run_step(model: RobotModel) -> None:
+    from robot_dynamics_ros.simulation import Plant
+
+    Plant(model).warm_up()
+
+
+@contextmanager
+def _compiled_beside(run: Callable[[RobotModel], None], model: RobotModel, kernels: Sequence[Any]) -> Iterator[None]:
+    """Call ``run(model)`` in another process while the block runs, if one of the ``kernels`` is not in the cache."""
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if processors == 1 or model.loops or not will_be_stored(step_of(model)):
+    if processors == 1 or not any(map(will_be_stored, kernels)):
         yield
         return
-    process = get_context("spawn").Process(target=_compile_step, args=(model,), daemon=True)
+    process = get_context("spawn").Process(target=_in_silence, args=(run, model), daemon=True)
     process.start()
     try:
         yield
@@ -106,9 +126,7 @@ def step_compiled_beside(model: RobotModel) -> Iterator[None]:
     process.join()
 
 
-def _compile_step(model: RobotModel) -> None:
-    from robot_dynamics_ros.simulation import Plant
-
+def _in_silence(run: Callable[[RobotModel], None], model: RobotModel) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process handles Ctrl-C and ends this one
     with compilations_reported(lambda kernel: None):
-        Plant(model).warm_up()
+        run(model)

@@ -248,8 +248,9 @@ class RobotModel(RobotQueries):
     def use(self, module: ModuleType) -> RobotModel:
         """Return this model with the kernels of the Python module that was compiled from its ``export_c``.
 
-        Inverse and forward dynamics, gravity torque and mass matrix are then those of the module, also with another
-        gravity, and with payloads on the module's payload link. Other inertias, as of ``scaled``, use general kernels.
+        Inverse and forward dynamics, and gravity torque and mass matrix of single states, are then those of the module,
+        also with another gravity, and with payloads on the module's payload link. Other inertias, as of ``scaled``, use
+        general kernels.
 
         Raises
         ------

@@ -150,6 +150,7 @@ def test_python_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = model.gear_load(q, qd, qdd)
     assert np.allclose(module.inverse_dynamics(q, qd, qdd), model.inverse_dynamics(q, qd, qdd), rtol=1e-12)
     assert np.allclose(module.inverse_dynamics(q, qd[0], qdd), model.inverse_dynamics(q, qd[0], qdd), rtol=1e-12)
+    assert np.array_equal(module.gravity_torque(q, None, None), module.gravity_torque(q))
     assert np.allclose(module.friction_torque(q, qd, load), model.friction_torque(q, qd, load=load), rtol=1e-12)
     for used, expected, arguments in (
         (model.use(module), model, ()),

@@ -1,7 +1,8 @@
 /* Python module @robot@_dynamics of the robot "@title@", written by robot_dynamics_ros @version@.
 
    Each function takes the arguments of the C function, without the result: for a vector an array (size,) or (count,
-   size), for a number a number. The result is one array, of "count" results if an argument has two axes. */
+   size), for a number a number; None, or nothing, for the model's gravity and payload and for a smoothing velocity of 0.
+   The result is one array, of "count" results if an argument has two axes. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -38,6 +39,10 @@ static int read_argument(const Function *function, int i, PyObject *object, Argu
     PyArrayObject *array = NULL;
     argument->step = 0;
     argument->owner = NULL;
+    if (object == Py_None && function->defaults[i] != NULL) {
+        argument->data = function->defaults[i];
+        return 0;
+    }
     if (size == 0) {
         argument->number = PyFloat_AsDouble(object);
         argument->data = &argument->number;
