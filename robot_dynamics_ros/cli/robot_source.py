@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
+from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.resources import dynamics_file, dynamics_names, robot_names, robot_urdf, share_directory
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.cli.command_line import joint_state_topic, joint_value, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file, read_bytes
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.recordings.bags import read_configuration, read_description, read_joint_names
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 

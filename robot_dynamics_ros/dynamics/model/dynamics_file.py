@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
+from robot_dynamics_ros.base.files import checksum, read_bytes
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.inertia import Inertial, payload_inertial, unit_vector
@@ -173,25 +173,6 @@ _OFFSET = "offset"
 
 
 Content = TypeVar("Content")
-
-
-def read_bytes(path: str | Path, kind: str) -> bytes:
-    """Return the content of a file.
-
-    ``kind`` is the noun for the file in messages, such as "URDF". Raises RobotModelError if it cannot be read.
-    """
-    if not isinstance(path, str | Path):
-        raise RobotModelError(f"{path!r} is not the path of a {kind}. Cure: pass a str or a Path")
-    try:
-        return Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        reason = getattr(error, "strerror", error)
-        raise RobotModelError(f"{path}: cannot read the {kind}: {reason}. Cure: check the path") from None
-
-
-def checksum(text: str | bytes) -> str:
-    """Return the SHA-256 of a text in UTF-8, hexadecimal."""
-    return hashlib.sha256(text.encode(errors="surrogatepass") if isinstance(text, str) else text).hexdigest()
 
 
 def read_dynamics_file(path: str | Path) -> DynamicsFile:

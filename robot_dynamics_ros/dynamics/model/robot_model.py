@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from robot_dynamics_ros.dynamics.kernels import entries
 from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels
@@ -20,7 +21,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import LOAD_BACKDRIVING, LOAD_DR
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.assembly import assemble
 from robot_dynamics_ros.dynamics.model.couplings import resolve
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_bytes, read_dynamics_file
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_dynamics_file
 from robot_dynamics_ros.dynamics.model.inertia import payload_inertial, real_numbers
 from robot_dynamics_ros.dynamics.model.model_data import (
     ModelData,

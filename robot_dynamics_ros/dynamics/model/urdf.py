@@ -19,8 +19,8 @@ import numpy as np
 from urdf_parser_py.urdf import URDF
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.base.files import checksum
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.dynamics_file import checksum
 from robot_dynamics_ros.dynamics.model.inertia import Inertial, symmetric, unit_vector
 from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument, placement
 

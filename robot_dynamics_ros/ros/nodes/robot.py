@@ -18,12 +18,12 @@ from std_msgs.msg import String
 
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, ROBOT_DESCRIPTION, URDF
 from robot_dynamics_ros.base.parameters.kinds import Flag, Parameter
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dynamics_file import read_bytes
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 
 _PERIOD = 0.1  # s
