@@ -55,10 +55,13 @@ def main() -> None:
     print(f"waiting for {CONTROLLER}", flush=True)
     wait(lambda: bool(states and status.name) and listens())
     names, start = list(states[-1].name), list(states[-1].position)
-    given = dict(argument.split("=") for argument in sys.argv[1:]) or {names[0]: start[0] + 0.2}
+    try:
+        given = {name: float(at) for name, at in (one.split("=") for one in sys.argv[1:])} or {names[0]: start[0] + 0.2}
+    except ValueError:
+        sys.exit(f"{' '.join(sys.argv[1:])}: not JOINT=POSITION. Cure: give positions in rad or m, as {names[0]}=0.2")
     if unknown := set(given) - set(names):
         sys.exit(f"no joint {', '.join(sorted(unknown))}. Cure: use {', '.join(names)}")
-    goal = [float(given.get(name, position)) for name, position in zip(names, start, strict=True)]
+    goal = [given.get(name, position) for name, position in zip(names, start, strict=True)]
     point = JointTrajectoryPoint(positions=goal, time_from_start=Duration(seconds=SECONDS).to_msg())
     publisher.publish(JointTrajectory(joint_names=names, points=[point]))
     print(f"sent: {given} in {SECONDS:g} s", flush=True)
@@ -70,7 +73,10 @@ def main() -> None:
         if states[-1].position != last:
             moved, last = time.monotonic(), states[-1].position
         if time.monotonic() - moved > PATIENCE:
-            sys.exit(f"no motion for {PATIENCE:g} s. {CONTROLLER} reports: {status.message}. Cure: read its log")
+            sys.exit(
+                f"no motion for {PATIENCE:g} s. Cure: read the log of {CONTROLLER}, which names the reason if it "
+                f"refused the trajectory; it reports: {status.message}"
+            )
         return list(states[-1].position) == goal and not any(states[-1].velocity)
 
     wait(arrived)

@@ -136,7 +136,7 @@ class RobotModel(RobotQueries):
         """
         if isinstance(text, str | Path) and "<" not in str(text):
             raise RobotModelError(
-                f"URDF: {str(text)!r} is not XML. Cure: pass the document, or use from_urdf_file for a path"
+                f"URDF: {str(text)[:60]!r} is not XML. Cure: pass the document, or use from_urdf_file for a path"
             )
         return cls._load(text, "URDF", dynamics, strict, gravity=gravity, joints=joints, locked=locked)
 

@@ -30,7 +30,7 @@ else:
 
 ABSENT = (
     "control_msgs is not installed: ~/follow_joint_trajectory (for MoveIt) and ~/controller_state are not available. "
-    "Cure: install ros-$ROS_DISTRO-control-msgs if you need them"
+    "Cure: if you need them, install ros-$ROS_DISTRO-control-msgs of a ROS distribution"
 )
 
 

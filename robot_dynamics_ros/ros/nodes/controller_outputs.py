@@ -281,4 +281,5 @@ def other_publishers(node: NodeProgram) -> str:
             if me in names:
                 names.remove(me)
             texts.append(f"{topic} must have one publisher, others are {', '.join(names)}")
-    return f"{'; '.join(texts)}. Cure: stop all but one publisher of each topic" if texts else ""
+    cure = "stop all but one publisher of the same joints; only a gripper with its own controller may have another one"
+    return f"{'; '.join(texts)}. Cure: {cure}" if texts else ""
