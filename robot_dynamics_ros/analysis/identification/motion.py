@@ -133,8 +133,7 @@ class RecordedMotion:
 
         ``law`` is a function of motions (k, n). It may jump, as friction at a reversal: it is evaluated at the rate of
         the recording, for interpolated motions, which continue with constant acceleration at the ends. No filter
-        crosses a gap. Without a filter, and for samples half a
-        period or more apart, the result is not filtered.
+        crosses a gap. Without a filter, and for samples half a period or more apart, the result is not filtered.
         """
         motion = (self.q, self.qd, self.qdd)
         if not 0.0 < self.step < _UNRELATED:
