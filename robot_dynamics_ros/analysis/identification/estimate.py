@@ -29,7 +29,7 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
 )
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import KINDS, Parameterization
-from robot_dynamics_ros.analysis.identification.shape_choice import chosen_shapes
+from robot_dynamics_ros.analysis.identification.shape_choice import chosen_shapes, refined_shapes
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -180,7 +180,7 @@ v |v| or v^3 if cross-validation favours it. ``viscous_coulomb``: viscous and Co
 
 _POSITIVE = (".mass", ".ixx", ".iyy", ".izz", "inertia", *(f".{name}" for name in COEFFICIENTS))
 _CHOICES = 2  # of friction shapes: the second one with the inertias of the first
-_LOAD_ROUNDS = 10
+_ROUNDS_OF_FRICTION = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,11 +241,12 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
         known = dict(zip(parameterization.names, values.tolist(), strict=True))
         parameterization = Parameterization.of(model, KINDS[0], shapes)
         values = np.array([known.get(name, 0.0) for name in parameterization.names])
-        for _ in range(_LOAD_ROUNDS if parameterization.loaded else 1):
-            parameterization, before = replace(parameterization, at=values), estimate
+        for _ in range(_ROUNDS_OF_FRICTION if any(shape.nonlinear for shape in shapes) else 1):
+            parameterization, before = replace(parameterization, at=values, shapes=shapes), estimate
             samples, factors, estimate, weight, values = _fitted(parameterization, motions)
             if estimate.agrees(before):
                 break
+            shapes = refined_shapes(replace(parameterization, at=values), samples, estimate)
     x = np.zeros(len(values))
     x[estimate.base.independent] = estimate.values
     least, constrained = (float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values))

@@ -55,6 +55,11 @@ class FrictionShape:
         return replace(self, stribeck_velocity=velocity, sigmoid_slope=self.sigmoid_slope / factor, sigmoid_shift=shift)
 
     @property
+    def nonlinear(self) -> bool:
+        """True if friction depends on the load, or has a velocity as a parameter."""
+        return self.load or self.stribeck_velocity > 0.0 or self.sigmoid_slope > 0.0
+
+    @property
     def used(self) -> tuple[bool, ...]:
         """True for each of COEFFICIENTS, in their order, that this shape has."""
         dry = self.sigmoid_slope == 0.0

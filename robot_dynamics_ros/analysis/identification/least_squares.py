@@ -98,9 +98,9 @@ class Samples:
             recordings.append((moving, step))
         return cls(tuple(recordings), *(np.concatenate(parts) for parts in zip(*samples, strict=True)))
 
-    def filtered(self, law: Callable[[Array], Array]) -> Array:
-        """Return ``law`` of the recorded velocities (k, n), filtered as the torque is, at the samples (m, ...)."""
-        return np.concatenate([motion.filtered(lambda q, qd, qdd: law(qd))[::step] for motion, step in self.recordings])
+    def filtered(self, law: Callable[[Array, Array, Array], Array]) -> Array:
+        """Return ``law(q, qd, qdd)`` of the recorded motions (k, n), filtered as the torque is, at the samples."""
+        return np.concatenate([motion.filtered(law)[::step] for motion, step in self.recordings])
 
     def __len__(self) -> int:
         return len(self.q)
@@ -302,7 +302,7 @@ def _modelling_error(
     These are a delay of the effort, a lag of the velocity, and friction nonlinear in the speed. 0 if insignificant.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
-    nonlinear = samples.filtered(lambda qd: nonlinear_friction(parameterization.joint_rates(qd), fastest))
+    nonlinear = samples.filtered(lambda q, qd, qdd: nonlinear_friction(parameterization.joint_rates(qd), fastest))
 
     def neglected(chunk: slice, columns: Array) -> Array:
         q, qd, qdd, qddd = (values[chunk] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))

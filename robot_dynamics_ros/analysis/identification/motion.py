@@ -104,6 +104,8 @@ class RecordedMotion:
         The filter that all signals have passed.
     every
         Number of recorded messages for each sample.
+    effort_delay
+        Time (s) by which the effort lagged and was shifted.
     """
 
     joint_names: tuple[str, ...]
@@ -114,6 +116,7 @@ class RecordedMotion:
     tau: Array
     smoothing: Smoothing = Smoothing(0.0)
     every: int = 1
+    effort_delay: float = 0.0
 
     @property
     def step(self) -> float:
@@ -129,23 +132,34 @@ class RecordedMotion:
         """Return ``law(q, qd, qdd)`` (m, ...) after the filter that the torque has passed.
 
         ``law`` is a function of motions (k, n). It may jump, as friction at a reversal: it is evaluated at the rate of
-        the recording, for interpolated motions. No filter crosses a gap. Without a filter, and for samples half a
-        period or more apart, the result is not filtered.
+        the recording, for interpolated motions, which continue with constant acceleration at the ends. No filter
+        crosses a gap. Without a filter, and for samples half a period or more apart, the result is not filtered.
         """
         motion = (self.q, self.qd, self.qdd)
         if not 0.0 < self.step < _UNRELATED:
             return law(*motion)
-        from scipy import signal  # slow to import, which would delay --help
+        from scipy import interpolate, signal  # slow to import, which would delay --help
 
         sections = signal.butter(self.smoothing.order, 2.0 * self.step / self.every, output="sos")
-        gaps = np.flatnonzero(np.diff(self.time) > _MAX_STEP * np.median(np.diff(self.time))) + 1
+        step = float(np.median(np.diff(self.time)))
+        length = math.ceil(self.every * (_EDGE / self.step + abs(self.effort_delay) / step))
+        gaps = np.flatnonzero(np.diff(self.time) > _MAX_STEP * step) + 1
         stretches = []
         for rows in np.split(np.arange(len(self.time)), gaps):
-            places = np.linspace(rows[0], rows[-1], self.every * (len(rows) - 1) + 1)
-            fine = [np.stack([np.interp(places, rows, x) for x in values[rows].T], axis=1) for values in motion]
-            values = law(*fine)
-            length = min(math.ceil(_EDGE * self.every / self.step), len(values) - 1)
-            stretches.append(signal.sosfiltfilt(sections, values, axis=0, padlen=length)[:: self.every])
+            # The effort was sampled when the motion was that of ``effort_delay`` before: a jump has the same place.
+            count = self.every * (len(rows) - 1) + 1
+            places = np.arange(-length, count + length) / self.every - self.effort_delay / step
+            inside = np.clip(places, 0.0, len(rows) - 1.0)
+            fine = [
+                np.stack([np.interp(inside + rows[0], rows, x) for x in values[rows].T], axis=1) for values in motion
+            ]
+            q, qd, qdd = fine
+            beyond = ((places - inside) * step)[:, np.newaxis]
+            values = signal.sosfiltfilt(sections, law(q + beyond * qd, qd + beyond * qdd, qdd), axis=0, padlen=0)
+            if self.effort_delay:
+                shifted = np.arange(len(values)) + self.effort_delay / step * self.every
+                values = interpolate.CubicSpline(np.arange(len(values)), values)(shifted)
+            stretches.append(values[length : length + count : self.every])
         return np.concatenate(stretches)
 
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
@@ -210,7 +224,7 @@ def recorded_motion(
         _warn(f"it has {len(stretches) - 1} gaps longer than {_MAX_HOLE:g} periods; each stretch is filtered by itself")
     time, q, qd, qdd, tau = (np.concatenate(parts) for parts in zip(*stretches, strict=True))
     every = max(1, round(float(np.median(np.diff(time))) / period))
-    return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing, every)
+    return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing, every, effort_delay)
 
 
 def _filtered(

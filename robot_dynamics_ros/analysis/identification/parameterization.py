@@ -36,6 +36,7 @@ CHUNK = 1024
 _COLUMNS = [layout.VISCOUS, layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.SIGMOID_AMPLITUDE]
 _COLUMNS += [layout.QUADRATIC, layout.CUBIC, layout.LOAD_DRIVING]
 _LARGEST_RATIO = 10.0  # of static to Coulomb level
+_STEP = 1e-3  # relative, of difference quotients
 _STATES = 6  # random states for each parameter of a joint
 _SPEED, _ACCELERATION = 3.0, 10.0  # of random states, if there is no limit
 
@@ -191,11 +192,22 @@ class Parameterization:
 
     def _load_terms(self, qd: Array) -> tuple[Array, Array, Array]:
         """Return load coefficients (joints,), static over Coulomb level, at least 1, and Coulomb level (m, joints)."""
-        values = self._tail[self.bodies :] @ self.at[len(self.model.parameter_names) :]
-        values = values.reshape(len(COEFFICIENTS), self.bodies)
+        values = self._coefficients
         level = np.where(self.joint_rates(qd) > 0.0, values[FORWARDS], values[BACKWARDS])
         ratio = np.divide(values[STATIC], level, out=np.ones_like(level), where=level > 0.0)
         return values[LOAD], np.clip(ratio, 1.0, _LARGEST_RATIO), level
+
+    @property
+    def _coefficients(self) -> Array:
+        """Friction coefficients (c, joints) of the parameters ``at``."""
+        values = self._tail[self.bodies :] @ self.at[len(self.model.parameter_names) :]
+        return np.asarray(values.reshape(len(COEFFICIENTS), self.bodies))
+
+    def scale_derivatives(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Return the derivative (m, joints) of friction by the logarithm of the velocities of its shape, at ``at``."""
+        ends = (tuple(shape.scaled(1.0 + step) for shape in self.shapes) for step in (_STEP, -_STEP))
+        faster, slower = (replace(self, shapes=shapes).joint_friction(q, qd, qdd) for shapes in ends)
+        return np.asarray(np.einsum("mjc,cj->mj", faster - slower, self._coefficients) / (2.0 * _STEP))
 
     def gear_load(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the torque (m, n) that the gears transmit to the links for the parameters ``at``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +18,13 @@ from robot_dynamics_ros.analysis.identification.friction import (
     friction_columns,
     velocity_shapes,
 )
-from robot_dynamics_ros.analysis.identification.least_squares import PARTS, Samples
+from robot_dynamics_ros.analysis.identification.least_squares import PARTS, BaseEstimate, Factors, Samples
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _SIGNIFICANT = 1.0  # standard error: Breiman et al. 1984, "Classification and regression trees"
 _BETTER = 0.95  # of the RMS error
+_LARGEST_STEP = math.log(1.2)  # of the logarithm of a velocity
 _REFINEMENTS = tuple(2.0**power for power in (0.5, 0.25, 0.125, 0.0625))  # of velocities: the grid has the factor 2
 _SIMPLER: tuple[dict[str, Any], ...] = (
     {"stribeck_velocity": 0.0}, {"quadratic": False}, {"cubic": False}, {"load": False}
@@ -62,6 +64,20 @@ def chosen_shapes(parameterization: Parameterization, samples: Samples, values: 
     return shapes
 
 
+def refined_shapes(parameterization: Parameterization, samples: Samples, estimate: BaseEstimate) -> Shapes:
+    """Return the shapes after a step of the Gauss-Newton method in their velocities and all base parameters.
+
+    The step changes a velocity by the factor 1.2 at most.
+    """
+    slopes = samples.filtered(parameterization.scale_derivatives)[:, :, np.newaxis]
+    factors = Factors.of(parameterization, samples, lambda chunk, _: parameterization.at_coordinates(slopes[chunk]))
+    triangle = factors.weighted(estimate.noise)
+    kept = [*estimate.base.independent, *range(len(parameterization.names), triangle.shape[1] - 1)]
+    steps = np.linalg.lstsq(triangle[:, kept], triangle[:, -1], rcond=None)[0][len(estimate.values) :]
+    scales = np.exp(np.clip(steps, -_LARGEST_STEP, _LARGEST_STEP)).tolist()
+    return tuple(shape.scaled(scale) for shape, scale in zip(parameterization.shapes, scales, strict=True))
+
+
 class _Choice:
     """Cross-validated errors of friction shapes, with given inertias."""
 
@@ -95,7 +111,7 @@ class _Choice:
     def _errors(self, shapes: Shapes) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return the mean square of used and the sum of squares of all samples (PARTS, joints); True if physical."""
         parameterization, samples, torque = self._parameterization, self._samples, self._torque
-        friction = samples.filtered(lambda qd: friction_columns(parameterization.joint_rates(qd), shapes))
+        friction = samples.filtered(lambda q, qd, qdd: friction_columns(parameterization.joint_rates(qd), shapes))
         # The static level may grow with the load independently of the Coulomb level: without it the fit is nonlinear.
         by_load = friction[:, :, [LOAD, STATIC]] * self._loads
         terms = np.concatenate([friction[:, :, :LOAD], by_load], axis=2)

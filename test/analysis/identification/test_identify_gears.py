@@ -9,7 +9,7 @@ from test_public_robots import ROBOTS as PUBLIC
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification import dynamics_document, identify, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support.gears import Gears
 
@@ -31,9 +31,13 @@ def prior() -> RobotModel:
 def test_load_dependence_is_identified_only_if_the_gears_have_it(
     load: float, prior: RobotModel, tmp_path: Path
 ) -> None:
-    """Coefficients within 3 deviations; held-out error on another motion near that of the true model."""
+    """Coefficients within 3 deviations, and Stribeck velocities; held-out error near that of the true model."""
     gears = Gears(load)
-    result = identify(prior, [recorded_motion(gears.recorded(prior, 40.0, 1, 0.02), Smoothing())])
+
+    def recorded(seconds: float, seed: int) -> RecordedMotion:
+        return recorded_motion(gears.recorded(prior, seconds, seed, 0.02), Smoothing(), effort_delay=0.002)
+
+    result = identify(prior, [recorded(10.3, seed) for seed in range(1, 5)])
     shapes = result.parameterization.shapes
     assert all(shapes[j].load for j in HEAVILY_LOADED) if load else not any(shape.load for shape in shapes)
     estimate = result.estimate
@@ -43,7 +47,9 @@ def test_load_dependence_is_identified_only_if_the_gears_have_it(
         assert estimate.values[k] == pytest.approx(load, abs=3.0 * estimate.deviations[k])
     file = tmp_path / "identified.yaml"
     write_dynamics_file(file, dynamics_document(result, {}), [])
-    test = recorded_motion(gears.recorded(prior, 20.0, 1001, 0.02), Smoothing())
+    for shape, joint in zip(shapes, gears.joints(prior), strict=True):
+        assert shape.stribeck_velocity == pytest.approx(joint["stribeck_velocity"], rel=0.06)
+    test = recorded(20.0, 1001)
     models = (RobotModel.from_urdf_file(PUBLIC[Z1], dynamics=file), gears.model(PUBLIC[Z1], prior, tmp_path))
     error, floor = (analyse_torque(model, test).rms for model in models)
     assert (error <= 1.1 * floor).all()
