@@ -7,7 +7,6 @@ Before the timing, all libraries must give the same results.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping
 from itertools import product
 
@@ -16,10 +15,9 @@ from tqdm import tqdm
 
 from benchmarks.document import machine, print_report, report_parser
 from benchmarks.peers import ALGORITHMS, BATCHED, STATES, THREADS, Calls, mujoco_calls, ours, pinocchio
-from benchmarks.robots import ROBOTS, Floats, Robot, States, random_states, urdf_file
+from benchmarks.robots import ROBOTS, Floats, Robot, States, model_of, random_states, urdf_file
 from benchmarks.tables import CUSTOMISED, GENERAL, MUJOCO, Times, missed, ratio_table, time_table
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
-from robot_dynamics_ros import RobotModel
 
 COMMAND = "python -m benchmarks.dynamics"
 PART = "make bench"
@@ -35,9 +33,7 @@ NOT_QUIET = ": the rest was used by other programs, so that the ratios of batche
 def load(robot: Robot) -> tuple[int, dict[str, Calls]]:
     """Return the number of joints and the algorithms of each library for one robot, with joints matched by name."""
     path = urdf_file(robot)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about properties that these URDFs do not define: friction, limits
-        model = RobotModel.from_urdf_file(path, locked=dict.fromkeys(robot.locked, 0.0))
+    model = model_of(robot)
     return model.n, {
         CUSTOMISED: ours(model.customised()),
         GENERAL: ours(model),

@@ -11,7 +11,6 @@ import importlib
 import subprocess
 import sys
 import tempfile
-import warnings
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +20,7 @@ from tqdm import tqdm
 
 from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.peers import SINGLE, Call, pinocchio
-from benchmarks.robots import ROBOTS, Floats, Robot, random_states, urdf_file
+from benchmarks.robots import ROBOTS, Floats, Robot, model_of, random_states, urdf_file
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 
@@ -62,13 +61,6 @@ def prefix(package: str) -> Path:
         return Path(str(distribution(package).locate_file("cmeel.prefix")))
     except PackageNotFoundError:
         raise SystemExit(f"The headers of {package} are missing. Cure: pip install {package}") from None
-
-
-def model_of(robot: Robot) -> RobotModel:
-    """Return the model of a robot with its locked joints."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about properties that these URDFs do not define
-        return RobotModel.from_urdf_file(urdf_file(robot), locked=dict.fromkeys(robot.locked, 0.0))
 
 
 def compiled_times(robot: Robot, folder: Path, calls: int) -> Times:

@@ -43,6 +43,13 @@ def urdf_file(robot: Robot) -> Path:
     return Path(str(folder)) / robot.file
 
 
+def model_of(robot: Robot) -> RobotModel:
+    """Return the model of a robot, with its locked joints."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about properties that these URDFs do not define: friction, limits
+        return RobotModel.from_urdf_file(urdf_file(robot), locked=dict.fromkeys(robot.locked, 0.0))
+
+
 class States(NamedTuple):
     """Random states (count, n), in rad, rad/s, rad/s^2 and Nm."""
 

@@ -31,10 +31,8 @@ EXPERIMENT = (
     *(entries.inverse_dynamics_batch, entries.friction_batch, entries.jacobian_batch),
 )
 """Kernels of the controller in simulate and demo."""
-TORQUE = (
-    *(entries.inverse_dynamics, entries.gravity_torque, entries.friction_torque),
-    *(entries.inverse_dynamics_batch, entries.friction_batch, entries.regressor_batch),
-)
+_BESIDE = (entries.gravity_torque, entries.friction_torque, entries.friction_batch, entries.regressor_batch)
+TORQUE = (entries.inverse_dynamics, entries.inverse_dynamics_batch, *_BESIDE)
 """Kernels of torque."""
 IDENTIFY = (*TORQUE, entries.mass_matrix, entries.mass_matrix_batch)
 """Kernels of identify."""
@@ -66,19 +64,19 @@ def load_torque_kernels(model: RobotModel, kernels: Sequence[Any]) -> None:
     states = np.zeros((2, model.n))
 
     def work() -> None:
-        with _compiled_beside(_run_others, model, kernels[1:]):
+        with _compiled_beside(_run_beside, model, _BESIDE):
             model.inverse_dynamics(states, states, states)  # takes half of the time
-        _run_others(model)
+        _run_beside(model)
         if entries.mass_matrix_batch in kernels:
             model.mass_matrix(states)
 
     with_kernels(work, kernels)
 
 
-def _run_others(model: RobotModel) -> None:
-    """Run the kernels of torque but inverse dynamics."""
+def _run_beside(model: RobotModel) -> None:
+    """Run the kernels _BESIDE, half of those of torque."""
     states = np.zeros((2, model.n))
-    model.kernels.gravity_torque(states[0])
+    model.gravity_torque(states[0])
     model.friction_torque(states, states, load=states)
     model.regressor(states, states, states)
 

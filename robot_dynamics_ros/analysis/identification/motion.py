@@ -141,23 +141,24 @@ class RecordedMotion:
         from scipy import interpolate, signal  # slow to import, which would delay --help
 
         sections = signal.butter(self.smoothing.order, 2.0 * self.step / self.every, output="sos")
-        step = float(np.median(np.diff(self.time)))
-        length = math.ceil(self.every * (_EDGE / self.step + abs(self.effort_delay) / step))
-        gaps = np.flatnonzero(np.diff(self.time) > _MAX_STEP * step) + 1
+        period = float(np.median(np.diff(self.time)))
+        late = self.effort_delay / period  # samples
+        length = math.ceil(self.every * (_EDGE / self.step + abs(late)))
+        gaps = np.flatnonzero(np.diff(self.time) > _MAX_STEP * period) + 1
         stretches = []
         for rows in np.split(np.arange(len(self.time)), gaps):
             # The effort was sampled when the motion was that of ``effort_delay`` before: a jump has the same place.
             count = self.every * (len(rows) - 1) + 1
-            places = np.arange(-length, count + length) / self.every - self.effort_delay / step
+            places = np.arange(-length, count + length) / self.every - late
             inside = np.clip(places, 0.0, len(rows) - 1.0)
             fine = [
                 np.stack([np.interp(inside + rows[0], rows, x) for x in values[rows].T], axis=1) for values in motion
             ]
             q, qd, qdd = fine
-            beyond = ((places - inside) * step)[:, np.newaxis]
+            beyond = ((places - inside) * period)[:, np.newaxis]
             values = signal.sosfiltfilt(sections, law(q + beyond * qd, qd + beyond * qdd, qdd), axis=0, padlen=0)
-            if self.effort_delay:
-                shifted = np.arange(len(values)) + self.effort_delay / step * self.every
+            if late:
+                shifted = np.arange(len(values)) + late * self.every
                 values = interpolate.CubicSpline(np.arange(len(values)), values)(shifted)
             stretches.append(values[length : length + count : self.every])
         return np.concatenate(stretches)

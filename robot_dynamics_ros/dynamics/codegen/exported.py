@@ -35,6 +35,12 @@ class ExportedKernels(GeneralKernels):
         ``parameters`` without the payload.
     carrier
         Placement of the payload's link.
+
+    Attributes
+    ----------
+    payload
+        Payload (10,) in the frame of its link; None if ``parameters`` and ``bare`` differ in more than gravity and
+        payload, and the kernels are not those of the robot.
     """
 
     def __init__(
@@ -42,15 +48,13 @@ class ExportedKernels(GeneralKernels):
     ) -> None:
         super().__init__(topology, parameters)
         self._module, self._bare, self._carrier = module, bare, carrier
-        model = interpreted(unpack)(topology, parameters)
-        payload = payload_on(carrier, topology, parameters, bare)
-        self._context = (model.gravity.copy(), np.zeros(10) if payload is None else payload)
+        self._gravity = interpreted(unpack)(topology, parameters).gravity.copy()
+        self.payload = payload_on(carrier, topology, parameters, bare)
 
     def with_parameters(self, parameters: Array) -> GeneralKernels:
         """Return the kernels of a robot with other parameters: general ones if more than gravity and payload differ."""
-        if payload_on(self._carrier, self.topology, parameters, self._bare) is None:
-            return GeneralKernels(self.topology, parameters)
-        return ExportedKernels(self.topology, parameters, self._module, self._bare, self._carrier)
+        kernels = ExportedKernels(self.topology, parameters, self._module, self._bare, self._carrier)
+        return GeneralKernels(self.topology, parameters) if kernels.payload is None else kernels
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _imported, (self.topology, self.parameters, self._module.__name__, self._bare, self._carrier)
@@ -83,10 +87,11 @@ class ExportedKernels(GeneralKernels):
 
         return batch
 
-    def _own(self, general: Kernel) -> tuple[Callable[..., Array] | None, tuple[Array, ...]]:
+    def _own(self, general: Kernel) -> tuple[Callable[..., Array] | None, tuple[Any, ...]]:
         """Return the module's function for a general kernel, or None, and its arguments after the vectors."""
         name = general.__name__.removesuffix("_batch")
-        return getattr(self._module, name, None), self._context[name == "mass_matrix" :]
+        context = (self.payload,) if name == "mass_matrix" else (self._gravity, self.payload)
+        return getattr(self._module, name, None), context
 
 
 def payload_on(carrier: LinkPlacement, topology: IntArray, parameters: Array, bare: Array) -> Array | None:

@@ -233,7 +233,7 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
     return int(error is not None)
 
 
-def _use_bounded_transport() -> None:
+def _prefer_udp() -> None:
     """Let Fast DDS use UDP alone, unless the environment configures its transports.
 
     While it opens the shared memory of a new participant, which can take 0.33 s, it receives no messages at all
@@ -244,7 +244,7 @@ def _use_bounded_transport() -> None:
 
 
 def _initialize(arguments: list[str]) -> None:
-    _use_bounded_transport()
+    _prefer_udp()
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     except RuntimeError as error:  # base class of rclpy's argument errors; the text names file and line
