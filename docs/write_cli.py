@@ -26,6 +26,7 @@ _GUIDES = {
     "view": "view.md",
     "identify": "identify.md",
     "excite": "identify.md#record-an-exciting-motion",
+    "from-dh": "dh_tables.md",
     "export": "export.md",
     "play": "bags.md",
     "record": "bags.md",

@@ -47,6 +47,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "compute an exciting trajectory for identification",
             "--robot panda -o excite.yaml",
         ),
+        "from-dh": ("from_dh", "write a URDF from a table of Denavit-Hartenberg parameters", "table.yaml -o arm.urdf"),
         "export": ("export", "write a robot's dynamics as C, with a C++ header and a self-test", "panda -o panda_c"),
     },
     "installation": {
