@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import argparse
-import warnings
 from functools import partial
 
-from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.base.resources import find_resource, textbook_arm_names
 from robot_dynamics_ros.cli.command_line import add_output, check_output, pair
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -48,9 +46,7 @@ def run_from_dh(arguments: argparse.Namespace) -> None:
         files[arguments.output.with_suffix(".dynamics.yaml")] = dynamics
     for path in files:
         check_output(arguments, path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)  # inspect has them
-        model = RobotModel.from_urdf(text, dynamics=parse_dynamics_file(dynamics, str(arguments.table)))
+    model = RobotModel.from_urdf(text, dynamics=parse_dynamics_file(dynamics, str(arguments.table)))
     for path, content in files.items():
         path.write_text(content, encoding="utf-8")
     print(f"{model.name}: {model.n} joints, written to {', '.join(map(str, files))}")
