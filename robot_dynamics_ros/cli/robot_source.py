@@ -40,8 +40,8 @@ from robot_dynamics_ros.recordings.bags import read_configuration, read_descript
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 
 _ROBOTS = (
-    f"one of {', '.join(robot_names())}, a URDF or xacro file, a textbook arm ({', '.join(textbook_arm_names())}), "
-    "or a name of robot_descriptions"
+    f"one of {', '.join(robot_names())}, a textbook arm such as craig_rp, a URDF or xacro file, or a name of "
+    "robot_descriptions"
 )
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
 _OF_URDF = (_UNNAMED, "joints: ", "locked: ")
@@ -261,10 +261,8 @@ def _described_urdf(name: str) -> Path:
 
 def _unknown(name: str, described: Mapping[str, bool]) -> str:
     """Return the error of a robot argument that is neither a file nor a known name with a URDF."""
-    path, known = (
-        Path(name),
-        [*robot_names(), *textbook_arm_names(), *(other for other, has_urdf in described.items() if has_urdf)],
-    )
+    path, shipped = Path(name), (*robot_names(), *textbook_arm_names())
+    known = [*shipped, *(other for other, has_urdf in described.items() if has_urdf)]
     if path.suffix:
         return f"{name}: no such file. Cure: correct the path" + did_you_mean(
             name, map(str, path.parent.glob(f"*{path.suffix}"))

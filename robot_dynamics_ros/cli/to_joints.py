@@ -28,6 +28,7 @@ from robot_dynamics_ros.textbooks.inverse_kinematics import joint_path
 
 _KEYS = ("link", "components", "points")
 _NO_TURN = (0.0, 0.0, 0.0, 1.0)
+_LARGEST_RATE = 1000.0  # Hz
 
 
 def add_to_joints(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +55,10 @@ def add_to_joints(parser: argparse.ArgumentParser) -> None:
 def run_to_joints(arguments: argparse.Namespace) -> None:
     """Write the joint trajectory. Raise RobotDynamicsError for an invalid path, and for one that cannot be followed."""
     check_output(arguments, arguments.output)
-    if not arguments.rate > 0.0:
-        raise RobotDynamicsError(f"--rate {arguments.rate:g}: out of range. Cure: give a positive number")
+    if not 0.0 < arguments.rate <= _LARGEST_RATE:
+        raise RobotDynamicsError(
+            f"--rate {arguments.rate:g}: out of range. Cure: give more than 0, up to {_LARGEST_RATE:g}"
+        )
     model = named_robot(arguments).model(
         joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity
     )
@@ -99,7 +102,7 @@ def _read_path(path: Path, model: RobotModel) -> tuple[Task, Array]:
 
 def _sampled(points: Array, rate: float) -> tuple[Array, Array]:
     """Return times (m,), s, and poses (m, 4, 4) of a spline from rest to rest; that of quaternions is normalised."""
-    names = tuple("xyz") + ("qx", "qy", "qz", "qw")
+    names = ("x", "y", "z", "qx", "qy", "qz", "qw")
     start = np.zeros((4, len(names)))
     start[0] = points[0, 1:]
     spline = Trajectory.from_points(TrajectoryPoints(names, points[:, 0], points[:, 1:]), names, 0.0, start)

@@ -15,7 +15,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
 
-_STEPS = 200
+_STARTS, _STEPS = 32, 200
 _REACHED = 1e-9  # m and rad, norm of the remaining error
 _LARGEST_STEP = 0.5  # rad or m, of a joint between two poses of a path
 _SAME = 1e-4  # rad or m, difference of two solutions in any joint
@@ -23,7 +23,7 @@ _UNLIMITED = (np.pi, 1.0)  # half range of the starts of revolute (rad) and pris
 
 
 def inverse_kinematics(
-    model: RobotModel, task: Task, pose: ArrayLike, start: ArrayLike | None = None, starts: int = 32
+    model: RobotModel, task: Task, pose: ArrayLike, start: ArrayLike | None = None, starts: int = _STARTS
 ) -> Array:
     """Return positions (k, n) within the limits at which a link has a pose, the nearest to ``start`` first.
 
@@ -71,7 +71,7 @@ def joint_path(model: RobotModel, task: Task, times: Array, poses: Array, start:
     path: list[Array] = []
     for time, pose in zip(times, poses, strict=True):
         try:
-            q = inverse_kinematics(model, task, pose, *((path[-1], 1) if path else (start,)))[0]
+            q = inverse_kinematics(model, task, pose, *((path[-1], 1) if path else (start, _STARTS)))[0]
         except RobotDynamicsError as error:
             raise RobotDynamicsError(f"at {time:g} s: {error}") from None
         if path and np.abs(q - path[-1]).max() > _LARGEST_STEP:

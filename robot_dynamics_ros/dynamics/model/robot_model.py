@@ -63,7 +63,7 @@ class RobotModel(RobotQueries):
         Parameters
         ----------
         name
-            Name of the robot; the message for an unknown one lists all.
+            Name of the robot; the message for an unknown one lists those with a URDF, docs/dh_tables.md the arms.
         dynamics
             Name of an installed dynamics file such as "panda_coulomb", "none", or a path, in this order. None: the
             installed file with the robot's name, if there is one; of a textbook arm its own.
