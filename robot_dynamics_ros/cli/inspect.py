@@ -16,7 +16,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.cli.command_line import add_json, print_json, table, wrapped
 from robot_dynamics_ros.cli.model_facts import FRICTION_TERMS, RATE_LIMITS, Facts, model_facts, without_rounding
 from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot
-from robot_dynamics_ros.textbooks.closed_form import MOST_JOINTS
+from robot_dynamics_ros.textbooks.symbolic.closed_form import MOST_JOINTS
 
 _TINY = 1e-14  # smaller values are printed as 0
 _MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen

@@ -18,7 +18,7 @@ from robot_dynamics_ros.dynamics.model.inertia_errors import implausible_links
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.dynamics.model.minimal_parameters import minimal_parameters
 from robot_dynamics_ros.dynamics.model.urdf import Description, parse_urdf
-from robot_dynamics_ros.textbooks.closed_form import closed_form
+from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
 
 Facts = dict[str, Any]
 
@@ -55,7 +55,7 @@ def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list
     formulas = None
     if equations:  # first, because it may fail
         form = closed_form(model)
-        symbols = {str(symbol): name for symbol, name in zip(form.q, form.joint_names, strict=True)}
+        symbols = {str(symbol): name for symbol, name in zip(form.arm.q, form.arm.joint_names, strict=True)}
         formulas = {"symbols": symbols, "lines": list(form.lines())}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
