@@ -81,7 +81,7 @@ def vanishing_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> dict[s
     that is also zero at three random positions is taken to be zero at all.
     """
     tree, (q,) = checked(robot, q=q)
-    moved = [set(np.flatnonzero(row)) for row in _moves(tree).T]
+    moved = [set(np.flatnonzero(row).tolist()) for row in _moves(tree).T]
     here = dynamic_coefficients(tree, q)
     elsewhere = [dynamic_coefficients(tree, x) for x in np.random.default_rng(0).uniform(-3.0, 3.0, (3, len(q)))]
     reasons = {}

@@ -261,7 +261,7 @@ def newton_euler_trace(
             f[link.parent] = f[link.parent] + f_i  # Craig (6.51), Tsai (9.65)
             n[link.parent] = n[link.parent] + R @ n[i] + np.cross(P, f_i)  # Craig (6.52), Tsai (9.66), (9.68)
     torque = sum(rotor_torques, to_coordinates(tree, np.array(tau)))
-    return NewtonEulerTrace(*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque)
+    return NewtonEulerTrace._make([*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque])
 
 
 def _rotor_torques(

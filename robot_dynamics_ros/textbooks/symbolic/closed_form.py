@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.textbooks.newton_euler import newton_euler_links
 from robot_dynamics_ros.textbooks.symbolic.formula_text import formula_lines
 from robot_dynamics_ros.textbooks.symbolic.symbolic_arm import SymbolicArm, symbolic_arm
-
-MOST_JOINTS = 4
-"""Largest number of joints without a warning. Formulas of larger robots are too long to be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +37,7 @@ class ClosedForm:
         return formula_lines(terms, self.arm.q, digits=digits)
 
 
-def closed_form(
-    model: RobotModel, parameters: Mapping[str, str] | None = None, link: str | None = None
-) -> ClosedForm:
+def closed_form(model: RobotModel, parameters: Mapping[str, str] | None = None, link: str | None = None) -> ClosedForm:
     """Return the closed-form equations of motion of a robot, including couplings and rotors, without friction.
 
     They follow from the recursion of Newton and Euler on symbols, Craig 6.6. Numbers are those of the model, without
@@ -53,7 +46,7 @@ def closed_form(
     Parameters
     ----------
     model
-        Robot with up to four joints. The formulas of a larger one cause a RobotModelWarning and take minutes.
+        The robot. More than four joints cause a RobotModelWarning about the size of the formulas.
     parameters, link
         Symbols instead of numbers, and the end effector (``symbolic_arm``).
 
@@ -62,13 +55,6 @@ def closed_form(
     RobotDynamicsError
         For an unknown link or unsuitable parameters, and if SymPy is not installed.
     """
-    if model.n > MOST_JOINTS:
-        warnings.warn(
-            f'robot "{model.name}" has {model.n} joints: formulas of more than {MOST_JOINTS} fill pages and take minutes. '
-            "Cure: lock the others: RobotModel.from_urdf_file(..., joints=[...], locked={...})",
-            RobotModelWarning,
-            stacklevel=2,
-        )
     arm = symbolic_arm(model, parameters, link)
     q, qd, _ = arm.motion
     zero = np.zeros(model.n)

@@ -51,7 +51,9 @@ def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
     if "cartesian" in kinds:
         terms |= dict(zip(("Mx", "Vx", "Gx"), cartesian_terms(form, regular), strict=True))
         torque = (regular.T * terms["Vx"]).applyfunc(lambda entry: entry.expand())
-        terms |= {name: _short(term) for name, term in zip(("Bx", "Cx"), velocity_coefficients(torque, arm.qd), strict=True)}
+        terms |= {
+            name: _short(term) for name, term in zip(("Bx", "Cx"), velocity_coefficients(torque, arm.qd), strict=True)
+        }
     return terms
 
 

@@ -41,6 +41,11 @@ def formula_lines(terms: Mapping[str, Any], q: Sequence[Any], language: str = "t
             yield f"{name} = {formula_text(formula, q, digits)}"
 
 
+def vector_line(name: str, vector: Any, q: Sequence[Any]) -> str:
+    """Return a vector as an equation in one line, such as ``w1 = (0, 0, q1')``."""
+    return f"{name} = ({', '.join(formula_text(entry, q) for entry in vector)})"
+
+
 def formula_text(expression: Any, q: Sequence[Any], digits: int = 4, least: float = 0.0) -> str:
     """Return an expression as text, without terms whose numbers are below ``least``."""
     terms = []
@@ -71,7 +76,7 @@ def _latex(name: str, formula: Any) -> str:
 
 
 def _latex_symbol(name: str) -> str:
-    """Return the LaTeX of a symbol: l_{c1} for lc1, \\ddot{q}_{1} for q1''."""
+    """Return the LaTeX of a symbol, such as l_{c1} for lc1."""
     found = _SYMBOL.fullmatch(name)
     if found is None:
         return name

@@ -41,7 +41,9 @@ def readable(sympy: ModuleType, sums: Any, q: Sequence[Any], symbols: Sequence[A
     noise = _NOISE * max((abs(value) for waves in entries for value in waves.values()), default=0.0)
     formulas = [_entry(sympy, waves, noise, q, symbols) for waves in entries]
     if fractions:
-        formulas = [formula.xreplace({x: _fraction(sympy, x) for x in formula.atoms(sympy.Float)}) for formula in formulas]
+        formulas = [
+            formula.xreplace({x: _fraction(sympy, x) for x in formula.atoms(sympy.Float)}) for formula in formulas
+        ]
     rows, columns = array.shape if array.ndim == 2 else (array.size, 1)
     return sympy.Matrix(rows, columns, formulas)
 

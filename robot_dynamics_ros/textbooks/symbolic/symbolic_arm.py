@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -11,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning, use_one_of
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
 from robot_dynamics_ros.textbooks.link_tree import with_end_effector
 from robot_dynamics_ros.textbooks.symbolic.readable import readable
 from robot_dynamics_ros.textbooks.symbolic.trigonometric_sum import TrigonometricSum
+
+MOST_JOINTS = 4
+"""Largest number of joints without a warning. Formulas of larger robots are too long to be read."""
 
 _ABSENT = 1e-9  # m, kg and their products: smaller parameters have no symbol
 _WHOLE = 1e-15  # deviation of rounded whole numbers
@@ -80,7 +84,9 @@ def sympy_module() -> ModuleType:
         raise RobotDynamicsError("SymPy is not installed, which formulas need. Cure: pip install sympy") from None
 
 
-def symbolic_arm(model: RobotModel, parameters: Mapping[str, str] | None = None, link: str | None = None) -> SymbolicArm:
+def symbolic_arm(
+    model: RobotModel, parameters: Mapping[str, str] | None = None, link: str | None = None
+) -> SymbolicArm:
     """Return a robot in symbols.
 
     Link i has the mass mi, the inertia Ixxi, Ixyi and so on about its centre of mass, and the centre of mass at lci
@@ -91,7 +97,7 @@ def symbolic_arm(model: RobotModel, parameters: Mapping[str, str] | None = None,
     Parameters
     ----------
     model
-        The robot.
+        The robot. More than four joints cause a RobotModelWarning about the size of the formulas.
     parameters
         None for numbers instead of parameters. Else formulas that replace symbols, such as {"lc1": "l1/2"}.
     link
@@ -104,6 +110,13 @@ def symbolic_arm(model: RobotModel, parameters: Mapping[str, str] | None = None,
         SymPy is not installed.
     """
     sympy = sympy_module()
+    if model.n > MOST_JOINTS:
+        warnings.warn(
+            f'robot "{model.name}" has {model.n} joints: formulas of more than {MOST_JOINTS} joints fill pages and can '
+            "take minutes. Cure: select fewer joints, with --joints or RobotModel.from_urdf_file(..., joints=[...])",
+            RobotModelWarning,
+            stacklevel=3,
+        )
     tree = LinkTree.of(model) if link is None else with_end_effector(model, link)
     values: dict[Any, float] = {}
     formulas: dict[Any, Any] = {}
@@ -139,7 +152,7 @@ def _named(sympy: ModuleType, tree: LinkTree) -> tuple[LinkTree, dict[Any, float
     """Return the tree with symbols instead of parameters other than zero, and their values, which are positive."""
     values: dict[Any, float] = {}
 
-    def named(pattern: str, numbers: Sequence[float], axes: Sequence[str] = "xyz") -> Any:
+    def named(pattern: str, numbers: Sequence[float] | Array, axes: Sequence[str] = "xyz") -> Any:
         present = sum(abs(x) > _ABSENT for x in numbers)
         entries: list[Any] = []
         for axis, x in zip(axes, numbers, strict=False):
