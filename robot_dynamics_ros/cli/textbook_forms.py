@@ -33,7 +33,6 @@ _LEGENDS = {
     "cartesian": "Mx x'' + Vx + Gx = F for the rows of J with detJ, J^T Vx = Bx (q1' q2', ...) + Cx (q1'^2, ...)",
 }
 _STEPS = NewtonEulerTrace._fields[:-1]  # without tau
-_END_EFFECTOR_KINDS = {"jacobian", "cartesian"}
 
 
 def add_textbook_forms(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +50,7 @@ def add_textbook_forms(parser: argparse.ArgumentParser) -> None:
         type=float,
         nargs="*",
         metavar="X",
-        help="print each step of Newton-Euler for q, q' and q'' (3 n numbers), with D, h and c; without numbers: formulas",
+        help="print each step of Newton-Euler for q, q' and q'', 3 n numbers, with D, h, c; without numbers formulas",
     )
     parser.add_argument(
         "--symbols",
@@ -76,8 +75,9 @@ def textbook_facts(model: RobotModel, arguments: argparse.Namespace) -> Facts:
 
     Raises RobotDynamicsError for options that do not fit the model or each other, and without SymPy for formulas.
     """
-    for option, needed in _missing(arguments).items():
-        raise RobotDynamicsError(f"{option} needs {needed}. Cure: add {needed}")
+    at_end = arguments.force is not None or {"jacobian", "cartesian"} & set(arguments.equations or [])
+    if at_end and arguments.end_effector is None:
+        raise RobotDynamicsError("--force, jacobian and cartesian need a link. Cure: add --end-effector LINK")
     parameters = None if arguments.symbols is None else dict(arguments.symbols)
     equations = trace = None
     if arguments.equations is not None:
@@ -110,18 +110,6 @@ def textbook_sections(facts: Facts, kinds: Sequence[str] | None) -> Iterator[str
         else:
             yield f"{wrapped(title)}\n{_trace_table(trace)}"
             yield _coefficient_text(trace)
-
-
-def _missing(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return what options lack, by the option."""
-    missing = {}
-    if arguments.symbols is not None and arguments.equations is None and arguments.trace != []:
-        missing["--symbols"] = "--equations, or --trace without numbers"
-    if arguments.force is not None and (arguments.trace is None or arguments.end_effector is None):
-        missing["--force"] = "--trace and --end-effector LINK"
-    if _END_EFFECTOR_KINDS & set(arguments.equations or []) and arguments.end_effector is None:
-        missing["--equations jacobian or cartesian"] = "--end-effector LINK"
-    return missing
 
 
 def _formula_facts(arm: SymbolicArm, terms: Mapping[str, Any], lines: Iterable[str]) -> Facts:

@@ -81,7 +81,8 @@ def vanishing_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> dict[s
     that is also zero at three random positions is taken to be zero at all.
     """
     tree, (q,) = checked(robot, q=q)
-    moved = [set(np.flatnonzero(row).tolist()) for row in _moves(tree).T]
+    moves = [np.any(tree.couplings[tree.path(j)] != 0.0, axis=0) for j in range(len(tree.links))]
+    moved = [set(np.flatnonzero(row).tolist()) for row in np.transpose(moves)]
     here = dynamic_coefficients(tree, q)
     elsewhere = [dynamic_coefficients(tree, x) for x in np.random.default_rng(0).uniform(-3.0, 3.0, (3, len(q)))]
     reasons = {}
@@ -105,11 +106,6 @@ def _reason(index: tuple[int, ...], moved: list[set[int]]) -> str:
     if len(index) == 3 and index[0] == max(index) and index[0] in index[1:]:
         return "nonexistent in any arm: the inertia about a joint does not depend on this joint or those before it"
     return "design of the arm: these motions are not coupled"
-
-
-def _moves(tree: LinkTree) -> Array:
-    """Return the matrix (links, n) that is not zero where a coordinate moves a link."""
-    return np.array([np.abs(tree.couplings[tree.path(j)]).sum(axis=0) for j in range(len(tree.links))])
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:

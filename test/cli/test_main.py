@@ -33,7 +33,6 @@ ERRORS = [
     ("inspect nosuch", "nosuch"),
     ("inspect elbo.yaml", "mean elbow.yaml?"),
     ("inspect pandda", "mean panda?"),
-    ("inspect planar_2r --symbols", "--equations"),
     ("inspect planar_2r --equations cartesian", "--end-effector"),
     ("inspect planar_2r --equations --symbols lc9=1", "lc9"),
     ("inspect planar_2r --equations --symbols lc2=l1/2", "lc2 is 0.2"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -26,7 +26,7 @@ MOST_JOINTS = 4
 _ABSENT = 1e-9  # m, kg and their products: smaller parameters have no symbol
 _WHOLE = 1e-15  # deviation of rounded whole numbers
 _EQUAL = 1e-6  # relative
-_UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
+_AXES = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
 _FORMULA = re.compile(r"(?:\d+(?:\.\d*)?|[A-Za-z]\w*|[-+*/^() ])+")
 
 
@@ -134,18 +134,24 @@ def symbolic_arm(
         terms = sympy.Poly(entry.subs(formulas), *powers).terms()
         return TrigonometricSum({(0,) * model.n + p: complex(c) for p, c in terms}, length)
 
+    symbolic = _symbolic_tree(tree, number, length)
+    motion = np.frompyfunc(number, 1, 1)(np.array([q, qd, qdd]))
+    return SymbolicArm(model.joint_names, q, qd, qdd, values, symbolic, (motion[0], motion[1], motion[2]))
+
+
+def _symbolic_tree(tree: LinkTree, number: Callable[[Any], Any], length: int) -> LinkTree:
+    """Return the tree with ``number`` of each entry, a trigonometric sum of this length or a float."""
     sums = np.frompyfunc(number, 1, 1)
     links = []
-    for part, row in zip(tree.links, tree.couplings, strict=True):
-        turn, back = (TrigonometricSum({(*multiples, *[0] * len(powers)): 1.0}, length) for multiples in (row, -row))
-        rotation = np.where(abs(part.rotation - part.rotation.round()) < _WHOLE, part.rotation.round(), part.rotation)
-        own = (sums(part.position), number(part.mass), sums(part.com), sums(part.inertia))
-        trigonometric = (0.5 * (turn + back), 0.5j * (back - turn))
-        links.append(SymbolicLink(part.joint, part.parent, part.prismatic, rotation, *own, *trigonometric))
+    for link, row in zip(tree.links, tree.couplings, strict=True):
+        rest = [0] * (length - len(row))
+        turn, back = (TrigonometricSum({(*multiples, *rest): 1.0}, length) for multiples in (row, -row))
+        rotation = np.where(abs(link.rotation - link.rotation.round()) < _WHOLE, link.rotation.round(), link.rotation)
+        own = (sums(link.position), number(link.mass), sums(link.com), sums(link.inertia))
+        cosine, sine = 0.5 * (turn + back), 0.5j * (back - turn)
+        links.append(SymbolicLink(link.joint, link.parent, link.prismatic, rotation, *own, cosine, sine))
     rotors = tuple(replace(rotor, inertia=number(rotor.inertia)) for rotor in tree.rotors)
-    symbolic = LinkTree(tuple(links), rotors, tree.couplings, sums(tree.rotor_couplings), sums(tree.gravity))
-    motion = (sums(np.array(q)), sums(np.array(qd)), sums(np.array(qdd)))
-    return SymbolicArm(model.joint_names, q, qd, qdd, values, symbolic, motion)
+    return LinkTree(tuple(links), rotors, tree.couplings, sums(tree.rotor_couplings), sums(tree.gravity))
 
 
 def _named(sympy: ModuleType, tree: LinkTree) -> tuple[LinkTree, dict[Any, float]]:
@@ -168,11 +174,12 @@ def _named(sympy: ModuleType, tree: LinkTree) -> tuple[LinkTree, dict[Any, float
     for k, link in enumerate(tree.links, start=1):
         mass = named(f"m{k}", [link.mass])[0]
         com = named(f"lc{{}}{k}", link.com)
-        xx, xy, xz, yy, yz, zz = (named(f"I{'xyz'[i]}{'xyz'[j]}{k}", [link.inertia[i, j]])[0] for i, j in _UPPER)
-        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=object)
+        inertia = np.array(
+            [named(f"I{''.join(sorted(ij))}{k}", [x])[0] for ij, x in zip(_AXES, link.inertia.flat, strict=True)]
+        )
         siblings = f"_{k}" if parents.count(link.parent) > 1 else ""
         position = named(f"l{{}}{link.parent + 1}{siblings}", link.position)
-        links.append(replace(link, mass=mass, com=com, inertia=inertia, position=position))
+        links.append(replace(link, mass=mass, com=com, inertia=inertia.reshape(3, 3), position=position))
     rotors = [
         replace(rotor, inertia=named(f"Ir{k}", [rotor.inertia])[0]) for k, rotor in enumerate(tree.rotors, start=1)
     ]
