@@ -63,14 +63,14 @@ def run_inspect(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(facts)
         return
-    sections = [*_sections(facts, arguments.equations)]
+    sections = [*_sections(facts, arguments)]
     if arguments.joints is None:
         view, simulate = (command_text(name, arguments, arguments.robot) for name in ("view", "simulate"))
         sections.append(f"next: {view}\n      {simulate}")
     print("\n\n".join(sections))
 
 
-def _sections(facts: Facts, kinds: Sequence[str] | None) -> Iterator[str]:
+def _sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield tables, equations and notes as text."""
     yield _summary(facts)
     limits = ["kind", "lower", "upper", "velocity", "effort"]
@@ -96,7 +96,7 @@ def _sections(facts: Facts, kinds: Sequence[str] | None) -> Iterator[str]:
         f"identification: {count['base']} base parameters, combinations of {count['effective']} of the "
         f"{count['inertial']} inertial parameters"
     )
-    yield from textbook_sections(facts, kinds)
+    yield from textbook_sections(facts, arguments)
     notes = [
         f"note: {note['message']}" + (f". Cure: {note['cure']}" if note["cure"] else "") for note in facts["notes"]
     ]

@@ -83,21 +83,21 @@ def textbook_facts(model: RobotModel, arguments: argparse.Namespace) -> Facts:
     if arguments.equations is not None:
         form = closed_form(model, parameters, arguments.end_effector)
         terms = equation_terms(form, arguments.equations or ["M", "V", "G"])
-        equations = _formula_facts(form.arm, terms, formula_lines(terms, form.arm.q, arguments.language))
+        equations = _formula_facts(model, form.arm, terms, formula_lines(terms, form.arm.q, arguments.language))
     if arguments.trace:
         trace = _number_trace(model, arguments.trace, arguments.end_effector, arguments.force)
     elif arguments.trace is not None:
         arm = symbolic_arm(model, parameters, arguments.end_effector)
-        trace = _formula_trace(arm, arguments.force, arguments.language)
+        trace = _formula_trace(model, arm, arguments.force, arguments.language)
     return {"equations": equations, "trace": trace}
 
 
-def textbook_sections(facts: Facts, kinds: Sequence[str] | None) -> Iterator[str]:
-    """Yield the ``textbook_facts`` as text; ``kinds`` are those of --equations."""
-    equations, trace = facts["equations"], facts["trace"]
+def textbook_sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
+    """Yield the ``textbook_facts`` of ``arguments`` as text."""
+    equations, trace, language = facts["equations"], facts["trace"], arguments.language
     if equations is not None:
-        legends = [text for kind, text in _LEGENDS.items() if kind in (kinds or ["M"])]
-        yield from _formula_sections("; ".join(legends), equations)
+        legends = [text for kind, text in _LEGENDS.items() if kind in (arguments.equations or ["M"])]
+        yield from _formula_sections("; ".join(legends), equations, language)
         if facts["loops"]:
             yield "loops are cut open in these equations"
     if trace is not None:
@@ -106,25 +106,28 @@ def textbook_sections(facts: Facts, kinds: Sequence[str] | None) -> Iterator[str
             "F = m dv_c, N, and f, n of the parent on the link"
         )
         if "lines" in trace:
-            yield from _formula_sections(title, trace)
+            yield from _formula_sections(title, trace, language)
         else:
             yield f"{wrapped(title)}\n{_trace_table(trace)}"
             yield _coefficient_text(trace)
 
 
-def _formula_facts(arm: SymbolicArm, terms: Mapping[str, Any], lines: Iterable[str]) -> Facts:
+def _formula_facts(model: RobotModel, arm: SymbolicArm, terms: Mapping[str, Any], lines: Iterable[str]) -> Facts:
     symbols = {str(symbol): name for symbol, name in zip(arm.q, arm.joint_names, strict=True)}
     used = set().union(*(formula.free_symbols for formula in terms.values()))
     parameters = {str(symbol): value for symbol, value in arm.values.items() if symbol in used}
-    return {"symbols": symbols, "parameters": parameters, "lines": list(lines)}
+    links = list(model.moving_links)
+    return {"symbols": symbols, "links": links, "parameters": parameters, "lines": list(lines)}
 
 
-def _formula_sections(title: str, formulas: Facts) -> Iterator[str]:
+def _formula_sections(title: str, formulas: Facts, language: str) -> Iterator[str]:
     names = [f"{x} = {name} ({'m' if x.startswith('d') else 'rad'})" for x, name in formulas["symbols"].items()]
     yield wrapped(f"{title}, with {', '.join(names)}, c1 = cos(q1), s12 = sin(q1 + q2)")
     if formulas["parameters"]:
-        yield wrapped(", ".join(f"{name} = {x:.6g}" for name, x in formulas["parameters"].items()))
-    yield "\n".join(line if "\n" in line else wrapped(line) for line in formulas["lines"])
+        links = " ".join(f"{k} {name}," for k, name in enumerate(formulas["links"], start=1))
+        values = ", ".join(f"{name} = {x:.6g}" for name, x in formulas["parameters"].items())
+        yield wrapped(f"links {links} SI units: {values}")
+    yield "\n".join(map(wrapped, formulas["lines"]) if language == "text" else formulas["lines"])
 
 
 def _loads(tree: LinkTree, force: Sequence[float] | None) -> Array | None:
@@ -134,7 +137,7 @@ def _loads(tree: LinkTree, force: Sequence[float] | None) -> Array | None:
     return np.vstack([np.zeros((len(tree.links) - 1, 6)), force])
 
 
-def _formula_trace(arm: SymbolicArm, force: Sequence[float] | None, language: str) -> Facts:
+def _formula_trace(model: RobotModel, arm: SymbolicArm, force: Sequence[float] | None, language: str) -> Facts:
     trace = newton_euler_trace(arm.tree, *arm.motion, _loads(arm.tree, force))
     vectors = {f"{step}{i + 1}": arm.formulas(getattr(trace, step)[i]) for i in range(len(trace.w)) for step in _STEPS}
     terms = vectors | {"tau": arm.formulas(trace.tau)}
@@ -142,7 +145,7 @@ def _formula_trace(arm: SymbolicArm, force: Sequence[float] | None, language: st
         lines = [vector_line(name, vector, arm.q) for name, vector in terms.items()]
     else:
         lines = list(formula_lines(terms, arm.q, language))
-    return _formula_facts(arm, terms, lines)
+    return _formula_facts(model, arm, terms, lines)
 
 
 def _number_trace(

@@ -23,6 +23,7 @@ from oracles import (
 )
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task, cartesian_dynamics
+from robot_dynamics_ros.textbooks.newton_euler import newton_euler_trace
 from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
 from robot_dynamics_ros.textbooks.symbolic.derived_terms import (
     KINDS,
@@ -280,6 +281,37 @@ def test_the_printed_equations(name: str) -> None:
     terms = equation_terms(form, KINDS if "Mx" in expected else KINDS[:-2])
     for term, text in expected.items():
         assert_printed(form.arm, terms[term], text)
+
+
+def test_the_trace_of_craigs_arm() -> None:
+    """Craig (6.54)-(6.57)."""
+    model, parameters, link, _ = CASES["Craig 6.7"]
+    arm = symbolic_arm(model, parameters, link)
+    trace = newton_euler_trace(arm.tree, *arm.motion)
+    dv_c2 = (
+        "l1*q1''*s2 - l1*q1'^2*c2 + g*s12 - l2*(q1' + q2')^2; l1*q1''*c2 + l1*q1'^2*s2 + g*c12 + l2*(q1'' + q2''); 0"
+    )
+    x2, y2, _ = dv_c2.split(";")
+    n2 = "m2*l1*l2*c2*q1'' + m2*l1*l2*s2*q1'^2 + m2*l2*g*c12 + m2*l2^2*(q1'' + q2'')"
+    for step, i, text in (
+        ("w", 1, "0; 0; q1' + q2'"),
+        ("dw", 1, "0; 0; q1'' + q2''"),
+        ("dv", 0, "g*s1; g*c1; 0"),
+        ("dv_c", 0, "-l1*q1'^2 + g*s1; l1*q1'' + g*c1; 0"),
+        ("F", 0, "-m1*l1*q1'^2 + m1*g*s1; m1*l1*q1'' + m1*g*c1; 0"),
+        ("N", 0, "0; 0; 0"),
+        ("dv", 1, "l1*q1''*s2 - l1*q1'^2*c2 + g*s12; l1*q1''*c2 + l1*q1'^2*s2 + g*c12; 0"),
+        ("dv_c", 1, dv_c2),
+        ("f", 1, f"m2*({x2}); m2*({y2}); 0"),
+        ("n", 1, f"0; 0; {n2}"),
+        (
+            "f",
+            0,
+            f"m2*(c2*({x2}) - s2*({y2})) - m1*l1*q1'^2 + m1*g*s1;m2*(s2*({x2}) + c2*({y2})) + m1*l1*q1'' + m1*g*c1;0",
+        ),
+        ("n", 0, f"0; 0; {n2} + m1*l1^2*q1'' + m1*l1*g*c1 + l1*m2*(s2*({x2}) + c2*({y2}))"),
+    ):
+        assert_printed(arm, arm.formulas(getattr(trace, step)[i]), text)
 
 
 def test_jacobians_of_exercises() -> None:
