@@ -29,7 +29,7 @@ _LEGENDS = {
     "h": "V_i = sum of h_ikm qk' qm'",
     "energies": "K is the kinetic, P the potential energy",
     "lagrangian": "L = K - P, p = dL/dq', pd = dp/dt, dL = dL/dq, pd - dL = tau",
-    "jacobian": "J and Jb: velocity, then angular velocity of the end effector, in its axes and in those of the base",
+    "jacobian": "J and Jb: velocity, then angular velocity of the end effector in its axes and the base's; Ji: inverse",
     "cartesian": "Mx x'' + Vx + Gx = F for the rows of J with detJ, J^T Vx = Bx (q1' q2', ...) + Cx (q1'^2, ...)",
 }
 _STEPS = NewtonEulerTrace._fields[:-1]  # without tau

@@ -25,7 +25,8 @@ def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
 
     - M, V, G: the closed form. B, C: ``velocity_coefficients``. h: ``christoffel_symbols``, by h1, h2 and so on
     - energies: K and P. lagrangian: L = K - P, with p, pd and dL from ``lagrangian_derivatives``
-    - jacobian: J in the axes of the end effector, Jb in those of the base, and detJ of the ``regular_rows`` of J
+    - jacobian: J in the axes of the end effector, Jb in those of the base, and detJ and the inverse Ji of the
+      ``regular_rows`` of J
     - cartesian: Mx, Vx and Gx from ``cartesian_terms`` for these rows, and their Bx and Cx, Craig (6.105)
 
     Raises RobotDynamicsError for cartesian, if J has no such rows.
@@ -47,7 +48,7 @@ def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
         regular = j.extract(regular_rows(j), list(range(j.cols)))
     if "jacobian" in kinds:
         terms |= {"J": j, "Jb": jacobian(arm, own_axes=False)}
-        terms |= {"detJ": determinant(regular)} if regular.rows else {}
+        terms |= {"detJ": determinant(regular), "Ji": inverse_jacobian(regular)} if regular.rows else {}
     if "cartesian" in kinds:
         terms |= dict(zip(("Mx", "Vx", "Gx"), cartesian_terms(form, regular), strict=True))
         torque = (regular.T * terms["Vx"]).applyfunc(lambda entry: entry.expand())
@@ -127,6 +128,11 @@ def determinant(matrix: Any) -> Any:
     return _short(matrix.det(method="berkowitz"))
 
 
+def inverse_jacobian(jacobian: Any) -> Any:
+    """Return the inverse of a Jacobian (n, n): Craig (5.74), (6.101)."""
+    return _short(jacobian.adjugate() / determinant(jacobian))
+
+
 def cartesian_terms(form: ClosedForm, jacobian: Any) -> tuple[Any, Any, Any]:
     """Return Mx (n, n), Vx and Gx (n, 1) of Craig (6.99), Tsai (9.178), for a Jacobian (n, n).
 
@@ -138,7 +144,7 @@ def cartesian_terms(form: ClosedForm, jacobian: Any) -> tuple[Any, Any, Any]:
             "Cure: choose another link, or select joints"
         )
     rates = sympy_module().Matrix(form.arm.qd)
-    inverse = jacobian.adjugate() / determinant(jacobian)
+    inverse = inverse_jacobian(jacobian)
     change = (jacobian * rates).jacobian(form.arm.q) * rates  # dJ/dt qd
     velocity = inverse.T * (form.velocity_terms - form.mass_matrix * inverse * change)
     return _short(inverse.T * form.mass_matrix * inverse), _short(velocity), _short(inverse.T * form.gravity)

@@ -29,6 +29,7 @@ from robot_dynamics_ros.textbooks.symbolic.derived_terms import (
     KINDS,
     determinant,
     equation_terms,
+    inverse_jacobian,
     jacobian,
     regular_rows,
 )
@@ -101,10 +102,11 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
             "G": "m2*l2*g*c12 + (m1 + m2)*l1*g*c1; m2*l2*g*c12",
             "B": "-2*m2*l1*l2*s2; 0",
             "C": "0; -m2*l1*l2*s2; m2*l1*l2*s2; 0",
-            # (5.66), (5.67), (5.73), (5.74)
+            # (5.66), (5.67), (5.73)
             "J": "l1*s2; 0; l1*c2 + l2; l2; 0; 0; 0; 0; 0; 0; 1; 1",
             "Jb": "-l1*s1 - l2*s12; -l2*s12; l1*c1 + l2*c12; l2*c12; 0; 0; 0; 0; 0; 0; 1; 1",
             "detJ": "l1*l2*s2",
+            "Ji": "1/(l1*s2); 0; -(l1*c2 + l2)/(l1*l2*s2); 1/l2",  # (6.101)
             # (6.103), (6.108), (6.109)
             "Mx": "m2 + m1/s2^2; 0; m2",
             "Vx": "-(m2*l1*c2 + m2*l2)*q1'^2 - m2*l2*q2'^2 - (2*m2*l2 + m2*l1*c2 + m1*l1*c2/s2^2)*q1'*q2';"
@@ -326,6 +328,15 @@ def test_jacobians_of_exercises() -> None:
     assert_printed(rp, j[:2, :], "-l1*s1 - d2*c1; -s1; l1*c1 - d2*s1; c1")
     assert regular_rows(j)[:2] == [0, 1]
     assert_printed(rp, determinant(j[:2, :]), "-d2")
+
+
+def test_inverse_jacobian_in_base_axes() -> None:
+    """Craig (5.74)."""
+    model, parameters, link, _ = CASES["Craig 6.7"]
+    arm = symbolic_arm(model, parameters, link)
+    rows = "l2*c12; l2*s12; -l1*c1 - l2*c12; -l1*s1 - l2*s12"
+    expected = ";".join(f"({row})/(l1*l2*s2)" for row in rows.split(";"))
+    assert_printed(arm, inverse_jacobian(jacobian(arm, own_axes=False)[:2, :]), expected)
 
 
 def test_cartesian_terms_as_python() -> None:
