@@ -210,6 +210,12 @@ def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot
     speed = robots_with_drives.stride(robot, model.joint_names, qd)
     now = loop_constraints(model, q, qd)
     size = 10.0 * len(model.link_names)
+    (loop,) = model.loops
+    a, b = (
+        model.link_pose(q, link) @ [*point, 1.0]
+        for link, point in ((loop.link_a, loop.point_a), (loop.link_b, loop.point_b))
+    )
+    assert_close(now.error, (b - a)[:3], 1e-12, size)
 
     def rate(t: float) -> Array:
         return np.asarray(loop_constraints(model, q + qd * t, qd).jacobian @ qd)

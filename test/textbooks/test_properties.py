@@ -61,6 +61,9 @@ def test_coriolis_matrix_of_any_robot(robot: robots_with_drives.Robot) -> None:
     assert_close(c, model.coriolis_matrix(q, qd), 1e-10)
     n = properties.skew_symmetric_matrix(model, q, qd)
     assert_close(n.T, -n, 1e-10, float(np.abs(c).max()))
+    stride = robots_with_drives.stride(robot, model.joint_names, qd)
+    rate = robots_with_drives.slope(lambda t: model.mass_matrix(q + qd * t), stride)  # (9.109)
+    assert_close(n, rate - 2.0 * c, 1e-8, stride * float(np.abs(model.mass_matrix(q)).max()))
 
 
 def test_planar_elbow() -> None:
