@@ -10,7 +10,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -31,6 +31,8 @@ def scaled(value: Any, factor: int) -> Any:
         return not value
     if isinstance(value, dict):
         return {key: scaled(item, factor) for key, item in value.items()}
+    if isinstance(value, Iterator):
+        return iter([scaled(item, factor) for item in value])
     if isinstance(value, tuple | list):
         items = [scaled(item, factor) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
