@@ -83,6 +83,7 @@ def test_knife_edge_on_an_incline() -> None:
         return Constraints(np.array([[s, -c, 0.0]]), np.array([qd[2] * (c * qd[0] + s * qd[1])]), np.zeros(1))
 
     run = run_constrained(model, blade, np.zeros(3), [0, 0, rate], still, 2.0, 0.01)
+    assert_close(run.times, np.linspace(0.0, 2.0, 201), 1e-14)
     assert_close(run.q[:, :2], lavalle_closed_chain.knife_edge(slope, rate, 9.81, run.times), 1e-8)
     assert_close(run.q[:, 2], rate * run.times, 1e-12)
 

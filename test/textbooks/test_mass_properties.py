@@ -83,11 +83,8 @@ def test_pointer(elevation: float) -> None:
     central = mass_properties.rotated(mass_properties.rod_inertia(m, length), turn)
     about_o = mass_properties.parallel_axes(m, central, length / 2.0 * u)
     assert_close(about_o, tsai_exercises.pointer_inertia(m, length, q), 1e-15)
-    w, p_c, expected = (
-        qd @ [[0.0, 0.0, 1.0], across],
-        length / 2.0 * u,
-        tsai_exercises.pointer_angular_momentum(m, length, q, qd),
-    )
+    w, p_c = qd @ [[0.0, 0.0, 1.0], across], length / 2.0 * u
+    expected = tsai_exercises.pointer_angular_momentum(m, length, q, qd)
     assert_close(about_o @ w, expected, 1e-15)
     assert_close(newton_euler.angular_momentum(m, central, p_c, np.cross(w, p_c), w), expected, 1e-15)
 
