@@ -1,9 +1,9 @@
 """Constrained motion with Lagrange multipliers: LaValle (13.165)-(13.184), Tsai 9.8.1.
 
 k constraints are G(q) qd = f, G (k, n), with f = 0 except for driven constraints, LaValle (13.165). With the sign of
-LaValle (13.173), M qdd + C qd + g = u + G^T lambda, with the torque u = tau: the multipliers lambda are the forces along
-the directions in which G measures velocities. LaValle (13.179) has -lambda and G as (n, k). Tsai calls these Lagrange's
-equations of the first type. q is in rad or m.
+LaValle (13.173), M qdd + C qd + g = u + G^T lambda, with the torque u = tau: the multipliers lambda are the forces
+along the directions in which G measures velocities. LaValle (13.179) has -lambda and G as (n, k). Tsai calls these
+Lagrange's equations of the first type. q is in rad or m.
 
 A closed kinematic chain is a tree whose loops are cut and then closed by constraints, LaValle (13.171). A loop holds a
 point of link a at a point of link b, like a ball joint. Its three multipliers are the force (N, root axes) of link a on
