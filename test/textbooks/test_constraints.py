@@ -83,6 +83,7 @@ def test_knife_edge_on_an_incline() -> None:
         return Constraints(np.array([[s, -c, 0.0]]), np.array([qd[2] * (c * qd[0] + s * qd[1])]), np.zeros(1))
 
     run = run_constrained(model, blade, np.zeros(3), [0, 0, rate], still, 2.0, 0.01)
+    assert_close(run.times, np.linspace(0.0, 2.0, 201), 1e-14)
     assert_close(run.q[:, :2], lavalle_closed_chain.knife_edge(slope, rate, 9.81, run.times), 1e-8)
     assert_close(run.q[:, 2], rate * run.times, 1e-12)
 
@@ -232,6 +233,12 @@ def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot
     speed = robots_with_drives.stride(robot, model.joint_names, qd)
     now = loop_constraints(model, q, qd)
     size = 10.0 * len(model.link_names)
+    (loop,) = model.loops
+    a, b = (
+        model.link_pose(q, link) @ [*point, 1.0]
+        for link, point in ((loop.link_a, loop.point_a), (loop.link_b, loop.point_b))
+    )
+    assert_close(now.error, (b - a)[:3], 1e-12, size)
 
     def rate(t: float) -> Array:
         return np.asarray(loop_constraints(model, q + qd * t, qd).jacobian @ qd)

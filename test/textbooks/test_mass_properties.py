@@ -8,7 +8,7 @@ import pytest
 
 from oracles import craig_inertia, tsai_exercises
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.textbooks import mass_properties
+from robot_dynamics_ros.textbooks import mass_properties, newton_euler
 from support import arms
 from support.comparing import assert_close
 
@@ -83,8 +83,10 @@ def test_pointer(elevation: float) -> None:
     central = mass_properties.rotated(mass_properties.rod_inertia(m, length), turn)
     about_o = mass_properties.parallel_axes(m, central, length / 2.0 * u)
     assert_close(about_o, tsai_exercises.pointer_inertia(m, length, q), 1e-15)
-    momentum = about_o @ (qd[0] * np.array([0.0, 0.0, 1.0]) + qd[1] * across)
-    assert_close(momentum, tsai_exercises.pointer_angular_momentum(m, length, q, qd), 1e-15)
+    w, p_c = qd @ [[0.0, 0.0, 1.0], across], length / 2.0 * u
+    expected = tsai_exercises.pointer_angular_momentum(m, length, q, qd)
+    assert_close(about_o @ w, expected, 1e-15)
+    assert_close(newton_euler.angular_momentum(m, central, p_c, np.cross(w, p_c), w), expected, 1e-15)
 
 
 def test_principal_axes() -> None:
@@ -97,11 +99,11 @@ def test_principal_axes() -> None:
 
 
 def test_moment_about_a_line() -> None:
-    """Tsai (9.5): the integral of the squared distance from the line."""
-    points, masses = solid_cylinder(2.0, 0.2, 0.6)
-    u = np.array([0.6, 0.0, 0.8])
+    """Tsai (9.5): the sum of the squared distances of points from the line; products of inertia are not zero."""
+    rng, u = np.random.default_rng(0), np.array([0.6, 0.0, 0.8])
+    points, masses = rng.normal(size=(5, 3)), rng.uniform(0.1, 1.0, 5)
     expected = masses @ ((points**2).sum(axis=1) - (points @ u) ** 2)
-    got = mass_properties.moment_of_inertia(mass_properties.cylinder_inertia(2.0, 0.2, 0.6), 3.0 * u)
+    got = mass_properties.moment_of_inertia(inertia_of(points, masses), 3.0 * u)
     assert got == pytest.approx(expected, rel=1e-13)
 
 

@@ -61,6 +61,9 @@ def test_coriolis_matrix_of_any_robot(robot: robots_with_drives.Robot) -> None:
     assert_close(c, model.coriolis_matrix(q, qd), 1e-10)
     n = properties.skew_symmetric_matrix(model, q, qd)
     assert_close(n.T, -n, 1e-10, float(np.abs(c).max()))
+    stride = robots_with_drives.stride(robot, model.joint_names, qd)
+    rate = robots_with_drives.slope(lambda t: model.mass_matrix(q + qd * t), stride)  # (9.109)
+    assert_close(n, rate - 2.0 * c, 1e-8, stride * float(np.abs(model.mass_matrix(q)).max()))
 
 
 def test_planar_elbow() -> None:
@@ -84,13 +87,15 @@ def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
         return np.array([2.0, 1.0, 20.0]) * np.sin([3.0 * t, 5.0 * t, 4.0 * t])
 
     def rates(t: float, z: np.ndarray) -> np.ndarray:
-        return np.concatenate([z[3:], model.forward_dynamics(z[:3], z[3:], torque(t))])
+        tau, qd = torque(t), z[3:6]
+        return np.concatenate([qd, model.forward_dynamics(z[:3], qd, tau), [qd @ tau]])
 
     time = np.linspace(0.0, 2.0, 801)
-    motion = solve_ivp(rates, (0.0, 2.0), np.zeros(6), t_eval=time, rtol=1e-11, atol=1e-12).y.T
-    q, qd = motion[:, :3], motion[:, 3:]
+    motion = solve_ivp(rates, (0.0, 2.0), np.zeros(7), t_eval=time, rtol=1e-11, atol=1e-12).y.T
+    q, qd = motion[:, :3], motion[:, 3:6]
     energy, work = properties.energy_balance(model, time, q, qd, [torque(t) for t in time])
     assert np.ptp(energy) > 1.0  # J
+    assert_close(work, motion[:, 6], 1e-7)
     assert_close(work, energy - energy[0], 1e-7)
     energy, work = properties.energy_balance(model, time, q, qd, np.array([torque(t) for t in time]) + 0.5 * qd)
     assert work[-1] - (energy[-1] - energy[0]) > 0.1  # what friction would take
