@@ -70,6 +70,7 @@ def test_particle_on_a_sphere() -> None:
     run = run_constrained(model, sphere, q, qd, still, 1.0, 0.01)
     assert_close(run.q, lavalle_closed_chain.sphere_motion(q, qd, run.times), 1e-8)
     assert_close(run.multipliers[:, 0], np.full(101, lavalle_closed_chain.sphere_multiplier(2.0, qd)), 1e-8)
+    assert_close(run.q @ np.cross(q, qd), np.zeros(101), 1e-8)  # the plane (13.178)
     assert run.error.max() < 1e-14 < run.drift.max() < 1e-8
 
 

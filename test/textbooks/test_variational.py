@@ -52,6 +52,18 @@ def test_simple_variational_problem() -> None:
     assert_close(variational.extremal_acceleration(cubic, [0.7], [-0.4], u=[0.5]), [(0.5 + 3 * 0.7**2) / 2], 1e-9)
 
 
+def test_an_extremal_may_be_a_saddle() -> None:
+    """L = xd^2 - x^2 on [0, 4], x = 0 is an extremal: sin(pi t / 4) decreases the action, sin(pi t / 2) increases it."""
+
+    def oscillator(x: Array, xd: Array, t: float) -> float:
+        return float(xd[0] ** 2 - x[0] ** 2)
+
+    assert_close(variational.euler_lagrange(oscillator, [0.0], [0.0], [0.0]), [0.0], 1e-12)
+    for w in (np.pi / 4, np.pi / 2):
+        value = variational.action(oscillator, lambda t, w=w: ([np.sin(w * t)], [w * np.cos(w * t)]), 0.0, 4.0)
+        assert value == pytest.approx(2.0 * (w**2 - 1.0), abs=1e-12)
+
+
 def test_time_and_rates_may_be_mixed_in_the_lagrangian() -> None:
     """L = e^t xd^2 / 2 + x xd: d/dt (e^t xd + x) - xd = e^t (xdd + xd)."""
     got = variational.euler_lagrange(
