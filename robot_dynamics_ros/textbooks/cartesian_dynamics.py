@@ -32,6 +32,44 @@ def smallest_singular_value(jacobian: ArrayLike) -> float:
     return float(np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)[-1])
 
 
+def condition_number(jacobian: ArrayLike) -> float:
+    """Return the ratio of the largest to the smallest singular value of a Jacobian (m, n), m <= n.
+
+    It is 1 at an isotropic point and infinite at a singularity: Craig, exercise 5.8. Velocity components of different
+    units have no common measure; choose rows of one unit.
+    """
+    values = np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
+
+
+def most_isotropic(jacobian: Callable[[Array], ArrayLike], q: ArrayLike) -> Array:
+    """Return the position (n,) near ``q`` (n,) at which the condition number of a Jacobian is least: exercise 5.8.
+
+    An arm has an isotropic point there if the ``condition_number`` is 1. ``jacobian`` is a function of the position
+    (n,) that returns J (m, n). The search is local; joint limits are ignored.
+    """
+    import scipy.optimize  # imported here, since it delays `inspect` by half a second
+
+    def anisotropy(x: Array) -> float:
+        return 1.0 - 1.0 / condition_number(jacobian(x))
+
+    start = np.asarray(q, dtype=np.float64)
+    found = scipy.optimize.minimize(anisotropy, start, method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14})
+    return np.asarray(found.x)
+
+
+def end_effector_force(jacobian: ArrayLike, tau: ArrayLike, q: ArrayLike) -> Array:
+    """Return the static force (m,) of the end effector for joint torques tau (n,): J^-T tau, Craig, exercise 5.10.
+
+    It is the force on the environment, N and Nm, at the point and in the axes of the Jacobian (m, n), without weights.
+    For n > m the joints can balance only torques J^T F; the force of the nearest ones is returned. ``q`` (n,) is only
+    part of the error message. Raises RobotDynamicsError as ``joint_rates``.
+    """
+    j = np.asarray(jacobian, dtype=np.float64)
+    require_regular(j, q)
+    return np.asarray(np.linalg.pinv(j.T) @ np.asarray(tau, dtype=np.float64))
+
+
 def require_regular(jacobian: Array, q: ArrayLike) -> None:
     """Raise RobotDynamicsError if a Jacobian J (m, n) does not have full row rank: Craig 5.8.
 
