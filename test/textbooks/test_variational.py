@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from hypothesis import assume, given
-from scipy.integrate import solve_ivp
+from scipy.integrate import simpson, solve_ivp
 
 from oracles import craig_planar_2r, lavalle_two_link
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
@@ -53,7 +53,7 @@ def test_simple_variational_problem() -> None:
 
 
 def test_an_extremal_may_be_a_saddle() -> None:
-    """L = xd^2 - x^2 on [0, 4], x = 0 is an extremal: sin(pi t / 4) decreases the action, sin(pi t / 2) increases it."""
+    """L = xd^2 - x^2 on [0, 4] at x = 0: sin(pi t / 4) decreases the action, sin(pi t / 2) increases it."""
 
     def oscillator(x: Array, xd: Array, t: float) -> float:
         return float(xd[0] ** 2 - x[0] ** 2)
@@ -129,6 +129,10 @@ def test_action_of_a_robot(load_robot: Callable[..., RobotModel]) -> None:
         )
 
     least = varied(0.0)
+    times = np.linspace(0.0, 0.2, 401)
+    states = motion(times).T
+    energies = model.kinetic_energy(states[:, :2], states[:, 2:]) - model.potential_energy(states[:, :2])
+    assert least == pytest.approx(simpson(energies, x=times), rel=1e-8)
     assert min(varied(1e-2), varied(-1e-2)) > least
     assert varied(1e-3) - varied(-1e-3) == pytest.approx(0.0, abs=1e-6 * (varied(1e-1) - least))
 
