@@ -1,8 +1,9 @@
 """Study of friction identified from simulated gears: held-out error, coverage of the load coefficient, false ones.
 
-``python -m tools.gear_study --seeds 20`` identifies four public robots with three kinds of gears (test/support/gears.py),
-and with gears without load dependence, from four motions of 10 s each, and tests each result on another motion. A run
-takes half a minute on an idle core. Each result is appended to the file of ``--results``, whose runs are not repeated.
+``python -m tools.gear_study --seeds 20`` identifies four public robots with three kinds of gears
+(test/support/gears.py), and with gears without load dependence, from four motions of 10 s each, and tests each result
+on another motion. A run takes half a minute on an idle core. Each result is appended to the file of ``--results``,
+whose runs are not repeated.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
+from test_public_robots import ROBOTS
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification import dynamics_document, identify, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support.gears import Gears
-from test_public_robots import ROBOTS
 
 ARMS = {
     "z1": "z1_description/urdf/z1",
