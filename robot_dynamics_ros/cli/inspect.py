@@ -16,7 +16,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.cli.command_line import add_json, print_json, table, wrapped
 from robot_dynamics_ros.cli.model_facts import FRICTION_TERMS, RATE_LIMITS, Facts, model_facts, without_rounding
 from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot
-from robot_dynamics_ros.textbooks.closed_form import MOST_JOINTS
+from robot_dynamics_ros.cli.textbook_forms import add_textbook_forms, textbook_facts, textbook_sections
 
 _TINY = 1e-14  # smaller values are printed as 0
 _MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen
@@ -28,7 +28,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
         "Inspect any robot, shipped or your own URDF/xacro: joints, limits, masses, inertias, friction, rotors, "
         "couplings; the mass matrix and the gravity torque relative to the effort limits, at one state and over the "
         "joint range; and notes on missing or implausible data, with cures. --equations prints the equations of "
-        "motion. docs/inspect.md explains the tables and the keys of --json."
+        "motion, --trace the steps of Newton-Euler. docs/inspect.md explains the tables and the keys of --json."
     )
     add_named_robot(parser)
     add_joints(parser)
@@ -39,17 +39,14 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
         metavar="Q",
         help="joint positions, rad or m, in the order of the table (default: 0, or the nearest limit)",
     )
-    parser.add_argument(
-        "--equations", action="store_true", help=f"print M, V and G as formulas (up to {MOST_JOINTS} joints)"
-    )
+    add_textbook_forms(parser)
     add_json(parser)
 
 
 def run_inspect(arguments: argparse.Namespace) -> None:
     """Print the model that ``arguments`` select, as tables or JSON.
 
-    Raises RobotDynamicsError if it cannot be read, an option does not fit it, or it has too many joints for
-    --equations.
+    Raises RobotDynamicsError if it cannot be read, or an option does not fit it.
     """
     source = named_robot(arguments)
     with warnings.catch_warnings(record=True) as caught:
@@ -60,24 +57,20 @@ def run_inspect(arguments: argparse.Namespace) -> None:
         q = model.vector("--state", arguments.state)
         if not np.isfinite(q).all():
             raise RobotDynamicsError(f"--state {arguments.state}: not finite. Cure: give {model.n} finite numbers")
-    if arguments.equations and model.n > MOST_JOINTS:
-        raise RobotDynamicsError(
-            f"--equations: {model.n} joints of {model.name} are too many for formulas. Cure: give --joints with up to "
-            f"{MOST_JOINTS} of {' '.join(model.joint_names)}; the others are locked at 0, or by --locked NAME=VALUE"
-        )
+    forms = textbook_facts(model, arguments)  # first, because it may fail
     messages = [str(warning.message) for warning in caught]
-    facts = model_facts(source, model, q, messages, arguments.equations)
+    facts = model_facts(source, model, q, messages) | forms
     if arguments.json:
         print_json(facts)
         return
-    sections = [*_sections(facts)]
+    sections = [*_sections(facts, arguments)]
     if arguments.joints is None:
         view, simulate = (command_text(name, arguments, arguments.robot) for name in ("view", "simulate"))
         sections.append(f"next: {view}\n      {simulate}")
     print("\n\n".join(sections))
 
 
-def _sections(facts: Facts) -> Iterator[str]:
+def _sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield tables, equations and notes as text."""
     yield _summary(facts)
     limits = ["kind", "lower", "upper", "velocity", "effort"]
@@ -103,8 +96,7 @@ def _sections(facts: Facts) -> Iterator[str]:
         f"identification: {count['base']} base parameters, combinations of {count['effective']} of the "
         f"{count['inertial']} inertial parameters"
     )
-    if facts["equations"] is not None:
-        yield from _equations(facts)
+    yield from textbook_sections(facts, arguments)
     notes = [
         f"note: {note['message']}" + (f". Cure: {note['cure']}" if note["cure"] else "") for note in facts["notes"]
     ]
@@ -166,17 +158,6 @@ def _range_text(facts: Facts) -> str:
         "where there are none; the gravity torque is then maximized joint by joint"
     )
     return f"largest gravity torque of each joint in its range\n{table_text}\n{range_text}\n{wrapped(source)}"
-
-
-def _equations(facts: Facts) -> Iterator[str]:
-    names = [
-        f"{symbol} = {name} ({'m' if symbol.startswith('d') else 'rad'})"
-        for symbol, name in facts["equations"]["symbols"].items()
-    ]
-    yield wrapped(f"M(q) q'' + V(q, q') + G(q) = tau, with {', '.join(names)}, c1 = cos(q1), s12 = sin(q1 + q2)")
-    if facts["loops"]:
-        yield "loops are cut open in these equations"
-    yield "\n".join(map(wrapped, facts["equations"]["lines"]))
 
 
 def _table(header: Sequence[str], entries: Sequence[Facts | Sequence[Any]]) -> str:

@@ -18,7 +18,6 @@ from robot_dynamics_ros.dynamics.model.inertia_errors import implausible_links
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.dynamics.model.minimal_parameters import minimal_parameters
 from robot_dynamics_ros.dynamics.model.urdf import Description, parse_urdf
-from robot_dynamics_ros.textbooks.closed_form import closed_form
 
 Facts = dict[str, Any]
 
@@ -46,17 +45,11 @@ _SINGULAR = 1e15
 _ROUNDING = 1e-12  # relative to the largest element of a vector or matrix; smaller ones are rounding errors
 
 
-def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list[str], equations: bool) -> Facts:
+def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list[str]) -> Facts:
     """Return the properties of a model of ``source`` at positions q (n,).
 
-    ``messages`` are the warnings of the model. ``equations`` adds formulas, which need SymPy: RobotDynamicsError if it
-    is not installed.
+    ``messages`` are the warnings of the model.
     """
-    formulas = None
-    if equations:  # first, because it may fail
-        form = closed_form(model)
-        symbols = {str(symbol): name for symbol, name in zip(form.q, form.joint_names, strict=True)}
-        formulas = {"symbols": symbols, "lines": list(form.lines())}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
         description = parse_urdf(source.text, source.name)
@@ -117,7 +110,6 @@ def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list
         "pose": pose,
         "range": extremes,
         "notes": [{"message": message, "cure": cure or None} for message, cure in notes],
-        "equations": formulas,
     }
 
 

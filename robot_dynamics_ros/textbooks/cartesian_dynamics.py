@@ -140,6 +140,11 @@ class Task:
     rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     own_axes: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise RobotDynamicsError unless there are rows, which differ, from 0 to 5."""
+        if not self.rows or len(set(self.rows)) < len(self.rows) or not set(self.rows) <= set(range(6)):
+            raise RobotDynamicsError(f"rows are {self.rows}. Cure: choose distinct indices from 0 to 5")
+
 
 @dataclass(frozen=True, eq=False)
 class CartesianDynamics:
@@ -199,6 +204,46 @@ def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Tas
     return CartesianDynamics(mass, inverse.T @ v - mass @ jdot_qd, inverse.T @ g, j, inverse)
 
 
+def link_motion(
+    model: RobotModel, link: str, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """Return pose (..., 4, 4), twist (..., 6) and acceleration (..., 6) of a link's frame for a joint motion (..., n).
+
+    Linear components precede angular ones; root axes, m and rad: Tsai (9.173), (9.176). Raises RobotDynamicsError for
+    an unknown link.
+    """
+    j = model.jacobian(q, link)
+    twist, acceleration = (np.einsum("...ij,...j->...i", j, np.asarray(x, dtype=np.float64)) for x in (qd, qdd))
+    return model.link_pose(q, link), twist, acceleration + model.jacobian_dot_qd(q, qd, link)
+
+
+def joint_motion(model: RobotModel, q: ArrayLike, xd: ArrayLike, xdd: ArrayLike, task: Task) -> tuple[Array, Array]:
+    """Return rates qd = J^-1 xd and accelerations qdd = J^-1 (xdd - dJ/dt qd), (n,): Tsai (9.172), (9.177).
+
+    The book's second term of qdd lacks a derivative: d(J^-1)/dt xd = -J^-1 dJ/dt qd. For n > m both are those of least
+    norm, and qdd is then not the derivative of qd along the motion.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    q
+        Position (n,), rad or m.
+    xd, xdd
+        Velocity and acceleration (m,) of the components of ``task``.
+    task
+        Components of the end effector's motion.
+
+    Raises
+    ------
+    RobotDynamicsError
+        At a singularity, for more components than joints, and for an unknown link.
+    """
+    qd = joint_rates(_jacobian(model, q, np.zeros(model.n), task)[0], xd, q)
+    j, jdot_qd = _jacobian(model, q, qd, task)
+    return qd, joint_rates(j, np.asarray(xdd, dtype=np.float64) - jdot_qd, q)
+
+
 def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tuple[Array, Array]:
     """Return Bx and Cx of tau = J^T Mx xdd + Bx [qd qd] + Cx [qd^2] + G, Craig (6.105)-(6.109).
 
@@ -225,8 +270,6 @@ def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tup
 def _jacobian(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> tuple[Array, Array]:
     """Return J (m, n) and dJ/dt qd (m,), Craig (6.95), (6.96)."""
     rows = list(task.rows)
-    if not rows or len(set(rows)) < len(rows) or not set(rows) <= set(range(6)):
-        raise RobotDynamicsError(f"rows are {task.rows}. Cure: choose distinct indices from 0 to 5")
     j, jdot_qd = model.jacobian(q, task.link), model.jacobian_dot_qd(q, qd, task.link)
     if task.own_axes:
         to_link = model.link_pose(q, task.link)[:3, :3].T

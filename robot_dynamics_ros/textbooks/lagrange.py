@@ -22,6 +22,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, Link, LinkTree
 from robot_dynamics_ros.textbooks.link_tree import checked, rotor_inertia, to_coordinates, velocity_coupling_of
 
+_ROUNDING = 1e-12  # relative to the largest coefficient
+
 # Derivative of a joint's own matrix: A_i' = A_i Q.
 Q_REVOLUTE = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
 Q_PRISMATIC = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
@@ -70,6 +72,40 @@ def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicC
     return DynamicCoefficients(
         to_coordinates(tree, D) + rotor_D, to_coordinates(tree, h) + rotor_h, to_coordinates(tree, c)
     )
+
+
+def vanishing_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> dict[str, str]:
+    """Return the reason for each coefficient D_ik, h_ikm, c_i that is zero at q (n,), Milicevic below (2.15).
+
+    The keys are such as "D12", "h112" and "c1", with i <= k for D and k <= m for h, which are symmetric. A coefficient
+    that is also zero at three random positions is taken to be zero at all.
+    """
+    tree, (q,) = checked(robot, q=q)
+    moves = [np.any(tree.couplings[tree.path(j)] != 0.0, axis=0) for j in range(len(tree.links))]
+    moved = [set(np.flatnonzero(row).tolist()) for row in np.transpose(moves)]
+    here = dynamic_coefficients(tree, q)
+    elsewhere = [dynamic_coefficients(tree, x) for x in np.random.default_rng(0).uniform(-3.0, 3.0, (3, len(q)))]
+    reasons = {}
+    for name, values, *others in zip("Dhc", here, *elsewhere, strict=True):
+        small = _ROUNDING * max(np.abs(other).max(initial=0.0) for other in others)
+        zero, always = np.abs(values) <= small, np.all([np.abs(other) <= small for other in others], axis=0)
+        for index in map(tuple, np.argwhere(zero)):
+            symmetric = index if name == "D" else index[1:]
+            if list(symmetric) == sorted(symmetric):
+                label = name + ("" if len(q) < 10 else ",").join(str(i + 1) for i in index)
+                reasons[label] = _reason(index, moved) if always[index] else "only at this position"
+    return reasons
+
+
+def _reason(index: tuple[int, ...], moved: list[set[int]]) -> str:
+    """Return why a coefficient is zero at all positions; ``moved`` has the links that each coordinate moves."""
+    if len(index) == 1:
+        return "gravity does no work along this joint"
+    if not set.intersection(*(moved[i] for i in index)):
+        return "no link is moved by all of these joints"
+    if len(index) == 3 and index[0] == max(index) and index[0] in index[1:]:
+        return "nonexistent in any arm: the inertia about a joint does not depend on this joint or those before it"
+    return "design of the arm: these motions are not coupled"
 
 
 def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
@@ -131,7 +167,7 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
     tree, (q,) = checked(robot, q=q)
     rotations, p = tree.base_placements(q)
     z, count = rotations[:, :, 2], len(tree.links)
-    J_v, J_w = np.zeros((count, 3, count)), np.zeros((count, 3, count))  # (9.83), (9.84)
+    J_v, J_w = (np.zeros((count, 3, count), dtype=rotations.dtype) for _ in range(2))  # (9.83), (9.84)
     for i, link in enumerate(tree.links):
         p_c = p[i] + rotations[i] @ link.com
         for j in tree.path(i):

@@ -7,13 +7,15 @@ joints. q and qd have shape (n,), in rad or m. Vectors of a wrong shape raise Ro
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.dynamics.model.link_tree import BASE, Link, LinkTree
 
 
 def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTree, list[Array]]:
@@ -30,6 +32,32 @@ def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTre
             raise RobotDynamicsError(f"{name} has shape {array.shape}, expected ({n},). Cure: pass {n} numbers")
         arrays.append(array if array.dtype == object else array.astype(np.float64))
     return tree, arrays
+
+
+def frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
+    """Return the index of the moving link that carries a link's frame, or BASE, and the frame's pose (4, 4) in it.
+
+    Raises RobotDynamicsError for an unknown link.
+    """
+    frame = model.link_frames.get(link)
+    if frame is None:
+        names = model.link_names
+        raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, names)}')
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = np.array(frame.rotation).reshape(3, 3), np.array(frame.position)
+    return frame.body, pose
+
+
+def with_end_effector(model: RobotModel, link: str) -> LinkTree:
+    """Return the link tree of a model with the frame of ``link`` as one more, massless link: Craig's frame {n + 1}.
+
+    It has no motion of its own: its joint, with the link's name, does not follow any coordinate. Raises
+    RobotDynamicsError for an unknown link.
+    """
+    tree, (body, pose) = LinkTree.of(model), frame_on_body(model, link)
+    frame = Link(link, body, False, pose[:3, :3], pose[:3, 3], 0.0, np.zeros(3), np.zeros((3, 3)))
+    still = np.zeros((1, model.n))
+    return replace(tree, links=(*tree.links, frame), couplings=np.vstack([tree.couplings, still]))
 
 
 def to_coordinates(tree: LinkTree, term: Array) -> Array:

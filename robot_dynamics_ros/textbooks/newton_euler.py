@@ -15,6 +15,8 @@ the link's frame. Rotors follow Tsai (9.157). Vectors of a wrong shape raise Rob
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -24,6 +26,38 @@ from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.textbooks.link_tree import checked, to_coordinates
 
 Z = np.array([0.0, 0.0, 1.0])
+
+
+class NewtonEulerTrace(NamedTuple):
+    """Results of each step of Craig (6.45)-(6.53), Tsai (9.49)-(9.70).
+
+    Arrays (links, 3) have one row for each link of ``LinkTree.links``, at the origin and in the axes of the link's
+    frame. Tsai's f* and n* are -F and -N. His dv is that of the origin of the next link, and without gravity.
+
+    Attributes
+    ----------
+    w, dw
+        Angular velocity, rad/s, and angular acceleration, rad/s^2: (6.45), (6.46).
+    dv, dv_c
+        Acceleration of the frame's origin and of the centre of mass, m/s^2, minus that of gravity: (6.47), (6.48).
+    F, N
+        Force, N, and moment, Nm, on the link's mass about its centre, without its weight: (6.49), (6.50). N includes
+        the link's rotors.
+    f, n
+        Force, N, and moment, Nm, of the parent on the link: (6.51), (6.52).
+    tau
+        Torque (n,) of the coordinates, Nm or N: (6.53).
+    """
+
+    w: Array
+    dw: Array
+    dv: Array
+    dv_c: Array
+    F: Array
+    N: Array
+    f: Array
+    n: Array
+    tau: Array
 
 
 def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:
@@ -166,7 +200,7 @@ def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
 
     Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2. The friction of Tsai (9.70) is omitted.
     """
-    return _recursion(robot, q, qd, qdd)[2]
+    return newton_euler_trace(robot, q, qd, qdd).tau
 
 
 def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
@@ -176,18 +210,22 @@ def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, q
     The origin is on the joint's axis. The z component of the moment, or of the force of a prismatic joint, is the
     torque of the link's joint.
     """
-    f, n, _ = _recursion(robot, q, qd, qdd)
-    return np.array(f), np.array(n)
+    trace = newton_euler_trace(robot, q, qd, qdd)
+    return trace.f, trace.n
 
 
-def _recursion(
-    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
-) -> tuple[list[Array], list[Array], Array]:
-    """Return f, n and tau."""
+def newton_euler_trace(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, loads: Array | None = None
+) -> NewtonEulerTrace:
+    """Return all intermediate results of the recursion in link frames for q, qd, qdd (n,).
+
+    ``loads`` (links, 6) has the force, N, then moment, Nm, of each link on the environment, at the origin and in the
+    axes of its frame; None: none. Those of the last link are f and n of link n + 1 in Craig (6.51), (6.52).
+    """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
     placements = [link.placed(x) for link, x in zip(tree.links, tree.joint_positions(q), strict=True)]
-    w, dw, dv, F, N = (list[Array]() for _ in range(5))
+    w, dw, dv, dv_c, F, N = (list[Array]() for _ in range(6))
     for i, link in enumerate(tree.links):
         R, P = placements[i]
         if link.parent == BASE:
@@ -207,11 +245,13 @@ def _recursion(
         dw.append(dw_i)
         dv.append(dv_i)
         # Craig (6.48), Tsai (9.59)
-        dv_c = dv_i + np.cross(dw_i, link.com) + np.cross(w_i, np.cross(w_i, link.com))
-        F.append(newton_force(link.mass, dv_c))  # Craig (6.49), Tsai (9.61)
+        dv_c.append(dv_i + np.cross(dw_i, link.com) + np.cross(w_i, np.cross(w_i, link.com)))
+        F.append(newton_force(link.mass, dv_c[i]))  # Craig (6.49), Tsai (9.61)
         N.append(euler_moment(link.inertia, w_i, dw_i))  # Craig (6.50), Tsai (9.62)
     rotor_torques = _rotor_torques(tree, [rotor.axis for rotor in tree.rotors], qd, qdd, w, dw, N)
     f, n = list(F), [N_i + np.cross(link.com, F_i) for N_i, link, F_i in zip(N, tree.links, F, strict=True)]
+    if loads is not None:
+        f, n = ([*np.array(on) + load] for on, load in ((f, loads[:, :3]), (n, loads[:, 3:])))
     tau = [np.float64(0.0)] * len(tree.links)
     for i in reversed(range(len(tree.links))):
         link, (R, P) = tree.links[i], placements[i]
@@ -220,7 +260,8 @@ def _recursion(
             f_i = R @ f[i]  # Tsai (9.67)
             f[link.parent] = f[link.parent] + f_i  # Craig (6.51), Tsai (9.65)
             n[link.parent] = n[link.parent] + R @ n[i] + np.cross(P, f_i)  # Craig (6.52), Tsai (9.66), (9.68)
-    return f, n, sum(rotor_torques, to_coordinates(tree, np.array(tau)))
+    torque = sum(rotor_torques, to_coordinates(tree, np.array(tau)))
+    return NewtonEulerTrace._make([*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque])
 
 
 def _rotor_torques(

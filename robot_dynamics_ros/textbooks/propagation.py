@@ -13,10 +13,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.textbooks.link_tree import frame_on_body
 
 _ORTHONORMAL = 1e-6
 _Z = np.array([0.0, 0.0, 1.0])
@@ -72,10 +73,10 @@ def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array,
     They are propagated from the base outwards: Craig (5.45)-(5.48). ``tree`` has the links (``LinkTree.of`` a model).
     q, qd (n,) are positions and rates of the independent coordinates, in rad or m.
     """
-    joint_rates = tree.couplings @ np.asarray(qd, dtype=np.float64)
-    w, v = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))
-    for i, (link, position, rate) in enumerate(zip(tree.links, tree.joint_positions(q), joint_rates, strict=True)):
-        r, p = link.placed(float(position))
+    positions, joint_rates = tree.joint_positions(q), tree.couplings @ np.asarray(qd)
+    w, v = (np.zeros((len(tree.links), 3), dtype=positions.dtype) for _ in range(2))
+    for i, (link, position, rate) in enumerate(zip(tree.links, positions, joint_rates, strict=True)):
+        r, p = link.placed(position)
         w_parent, v_parent = (np.zeros(3), np.zeros(3)) if link.parent == BASE else (w[link.parent], v[link.parent])
         w[i] = r.T @ w_parent  # (5.48)
         v[i] = r.T @ (v_parent + np.cross(w_parent, p))  # (5.47)
@@ -91,7 +92,7 @@ def frame_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) ->
 
     q and qd have shape (n,). Raises RobotDynamicsError for an unknown link.
     """
-    body, pose = _frame_on_body(model, link)
+    body, pose = frame_on_body(model, link)
     if body == BASE:
         return np.zeros(6)
     w, v = link_velocities(LinkTree.of(model), q, qd)
@@ -135,7 +136,7 @@ def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) ->
     if applied.shape != (6,):
         raise RobotDynamicsError(f"force has shape {applied.shape}, expected (6,). Cure: pass force, then moment")
     tree = LinkTree.of(model)
-    body, pose = _frame_on_body(model, link)
+    body, pose = frame_on_body(model, link)
     f, n = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))
     if body == BASE:
         return f, n
@@ -169,17 +170,6 @@ def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
     RobotDynamicsError for an unknown link.
     """
     return np.array([joint_torques(model, q, unit, link) for unit in np.eye(6)])
-
-
-def _frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
-    """Return the index of the moving link that carries a link's frame, or BASE, and the frame's pose (4, 4) in it."""
-    frame = model.link_frames.get(link)
-    if frame is None:
-        names = model.link_names
-        raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, names)}')
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = np.array(frame.rotation).reshape(3, 3), np.array(frame.position)
-    return frame.body, pose
 
 
 def _rotation_and_position(pose: ArrayLike) -> tuple[Array, Array]:

@@ -63,6 +63,28 @@ def test_equations_and_a_state(capsys: pytest.CaptureFixture[str], load_robot: C
     assert "M11 = 1.58 + 0.96 c2\nM12 = M21 = 0.3 + 0.48 c2\nM13 = M31 = 0\n" in text
 
 
+def test_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    """The last force and moment are those of the end effector; in formulas lc1 is replaced."""
+    state, end = (0.4, 0.9, 1, -2, 0.5, 1.5), ("--end-effector", "tip", "--force", 1, 2, 3, 4, 5, 6)
+    trace = json_of(capsys, "planar_2r", "--trace", *state, *end)["trace"]
+    assert [link["link"] for link in trace["links"]] == ["link1", "link2", "tip"]
+    assert trace["links"][2]["f"] == [1, 2, 3] and trace["links"][2]["n"] == [4, 5, 6]
+    assert trace["tau"]["joint1"] == trace["links"][0]["n"][2]
+    text = printed(capsys, "planar_2r", "--trace", *state)
+    assert "dv 3.82019 9.03561 0" in text and "zero: h111 h212 h222: nonexistent" in text
+    formulas = json_of(capsys, "planar_2r", "--trace", "--symbols", "lc1=l1/2")["trace"]
+    assert "dv_c1 = (g s1 - 1/2 l1 q1'^2, g c1 + 1/2 l1 q1'', 0)" in formulas["lines"]
+    assert formulas["parameters"]["l1"] == 0.5 and "lc1" not in formulas["parameters"]
+
+
+def test_kinds_and_languages_of_equations(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ("planar_2r", "--symbols", "--equations", "C", "jacobian", "--end-effector", "tip")
+    text = printed(capsys, *line)
+    assert "C12 = -m2 l1 lc2 s2" in text and "detJ = l1 l2 s2" in text and "links 1 link1, 2 link2, SI units:" in text
+    assert "J_{b} = \\left[" in printed(capsys, *line, "--language", "latex")
+    assert "def detJ(l1, l2, q2):\nreturn l1*l2*sin(q2)" in printed(capsys, *line, "--language", "python")
+
+
 def test_actuators_couplings_and_missing_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Spong's remotely driven elbow (9.89) with a motor on link 1, and a link of unknown mass."""
     arm = arms.planar_2r(0.4, 0.0, Link("", 2.0, (0.2, 0, 0), arms.thin_rod(2.0, 0.4)), Link(""))

@@ -33,7 +33,12 @@ ERRORS = [
     ("inspect nosuch", "nosuch"),
     ("inspect elbo.yaml", "mean elbow.yaml?"),
     ("inspect pandda", "mean panda?"),
-    ("inspect panda --equations", "7 joints of panda"),
+    ("inspect planar_2r --equations cartesian", "--end-effector"),
+    ("inspect planar_2r --equations --symbols lc9=1", "lc9"),
+    ("inspect planar_2r --equations --symbols lc2=l1/2", "lc2 is 0.2"),
+    ("inspect planar_2r --equations --symbols lc1=sin(l1)", '"sin(l1)"'),
+    ("inspect planar_2r --trace 1", "--trace has 1"),
+    ("inspect planar_2r --trace --end-effector tool", "tool"),
     ("inspect panda --joints nosuch", "nosuch"),
     ("inspect panda --joints panda_join2", "mean panda_joint2?"),
     ("inspect panda --locked nosuch=1", "nosuch"),
@@ -170,6 +175,7 @@ def test_a_warning_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_the_examples_of_the_help_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("path.yaml").write_text("points: [[0, 0.4, 0.2, 0.4, 1, 0, 0, 0], [2, 0.4, -0.2, 0.3, 1, 0, 0, 0]]")
     for command, (_, _, example) in COMMANDS.items():
         if command in (*FOR_EVER, "demo"):
             parse(command, *example.split())
@@ -207,11 +213,13 @@ WRITING = {
     "compare": ["bag", "bag", "--junit"],
     "demo": ["--output"],
     "excite": ["--robot", "planar_2r", "-o"],
+    "from-dh": ["craig_rp", "-o"],
     "identify": ["bag", "--robot", "planar_2r", "-o"],
     "record": ["/x", "-o"],
     "replay": ["bag", "--robot", "planar_2r", "-o"],
     "report": ["bag", "--robot", "planar_2r", "-o"],
     "simulate": ["planar_2r", "-o"],
+    "to-joints": ["planar_2r", "path.yaml", "-o"],
     "torque": ["bag", "--robot", "planar_2r", "-o"],
 }
 

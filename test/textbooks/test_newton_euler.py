@@ -9,14 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from oracles import craig_planar_2r, tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks import newton_euler
 from robot_dynamics_ros.textbooks.lagrange import link_jacobians
+from robot_dynamics_ros.textbooks.link_tree import with_end_effector
+from robot_dynamics_ros.textbooks.propagation import velocity_jacobian
 from support import arms
 from support.arms import Array
 from support.comparing import assert_close
+from support.worked_arms import load
 
 
 def _turned(axis_rates: Array, t: float) -> Array:
@@ -120,6 +124,41 @@ def test_a_robot_is_its_bodies(robot: str) -> None:
     (r, *_), (p, *_) = LinkTree.of(model).base_placements(q)
     given_by_base = np.concatenate([r @ f[0], r @ n[0] + np.cross(p, r @ f[0])])
     np.testing.assert_allclose(_rate(momenta, 0.0), given_by_base, rtol=1e-7, atol=1e-7)
+
+
+STATE = ([0.4, 0.9], [1.0, -2.0], [0.5, 1.5])
+
+
+def test_trace_of_tsais_example() -> None:
+    """Tsai 9.7.1: his dv_i is that of the end of link i in its axes, without gravity; f* = -F and n* = -N."""
+    p = tsai_planar_2r.Parameters(0.5, 0.4, 3.0, 2.0)
+    model = load(arms.tsai_planar_2r(p), (0.0, 0.0, 0.0))
+    tree = with_end_effector(model, "tool")
+    trace = newton_euler.newton_euler_trace(tree, *STATE)
+    turn, _ = tree.links[1].placed(STATE[0][1])
+    np.testing.assert_allclose(turn @ trace.dv[1], [-0.5, 0.25, 0.0], atol=1e-15)
+    np.testing.assert_allclose(trace.dv[2], [-0.514973, 1.347066, 0.0], atol=5e-7)
+    np.testing.assert_allclose(trace.dv_c[1], [-0.314973, 0.947066, 0.0], atol=5e-7)
+    np.testing.assert_allclose(-trace.F[1], [0.629947, -1.894132, 0.0], atol=5e-7)
+    np.testing.assert_allclose(-trace.N[1], [0.0, 0.0, -0.053333], atol=5e-7)
+    np.testing.assert_allclose(trace.w[:, 2], [1.0, -1.0, -1.0])
+    np.testing.assert_allclose(trace.dw[:, 2], [0.5, 2.0, 2.0])
+
+
+def test_trace_of_craigs_example() -> None:
+    """Craig (6.54), (6.55), and (6.51), (6.52) with a force at the end effector: tau changes by J^T F, (5.96)."""
+    p = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
+    model = load(arms.craig_planar_2r(p), (0.0, -9.81, 0.0))
+    trace = newton_euler.newton_euler_trace(model, *STATE)
+    np.testing.assert_allclose(trace.dv, [[3.820194, 9.035608, 0.0], [9.337533, 3.171229, 0.0]], atol=5e-7)
+    np.testing.assert_allclose(trace.dv_c, [[3.320194, 9.285608, 0.0], [8.937533, 3.971229, 0.0]], atol=5e-7)
+    np.testing.assert_allclose(trace.F[0], [13.280776, 37.142434, 0.0], atol=5e-7)
+    force = np.array([1.0, -2.0, 0.5, 0.3, -0.1, 0.7])
+    tree, loads = with_end_effector(model, "tool"), np.vstack([np.zeros((2, 6)), force])
+    loaded = newton_euler.newton_euler_trace(tree, *STATE, loads)
+    np.testing.assert_allclose(np.append(loaded.f[2], loaded.n[2]), force)
+    added = velocity_jacobian(model, STATE[0], "tool").T @ force
+    np.testing.assert_allclose(loaded.tau, trace.tau + added, rtol=1e-13)
 
 
 def test_force_of_a_mass() -> None:

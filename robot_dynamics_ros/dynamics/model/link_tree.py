@@ -130,13 +130,14 @@ class LinkTree:
 
     def joint_positions(self, q: ArrayLike) -> Array:
         """Return G q (links,), the positions of the joints without their offsets c, rad or m, at q (n,)."""
-        return np.asarray(self.couplings @ np.asarray(q, dtype=np.float64))
+        return np.asarray(self.couplings @ np.asarray(q))
 
     def base_placements(self, q: ArrayLike) -> tuple[Array, Array]:
         """Return axes (links, 3, 3), as columns, and origins (links, 3), m, of link frames at q (n,), in the base."""
-        rotations, origins = np.empty((len(self.links), 3, 3)), np.empty((len(self.links), 3))
-        for i, (link, position) in enumerate(zip(self.links, self.joint_positions(q), strict=True)):
-            rotation, origin = link.placed(float(position))
+        positions = self.joint_positions(q)
+        rotations, origins = (np.empty((len(self.links), *axes), dtype=positions.dtype) for axes in ((3, 3), (3,)))
+        for i, (link, position) in enumerate(zip(self.links, positions, strict=True)):
+            rotation, origin = link.placed(position)
             if link.parent == BASE:
                 rotations[i], origins[i] = rotation, origin
             else:
