@@ -83,7 +83,7 @@ def failures(broken: str, tests: Iterable[str], interpreted: bool) -> set[str]:
     environment["NUMBA_DISABLE_JIT"] = str(int(interpreted))
     command = [sys.executable, "-m", "pytest", *_OPTIONS, "-m", "slow or not slow", *sorted(tests)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     if done.returncode and not failed:
         raise SystemExit(f"pytest ended with code {done.returncode} for {broken}:\n{done.stdout}{done.stderr}")
     return set(failed)
