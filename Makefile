@@ -117,6 +117,12 @@ formulations: $(TEST) ## count and time the formulations of the dynamics for 1 t
 
 # Long checks of the package and of its tests (tools/).
 
+# INDEX_ARGS='"Tsai (9.1)" "Spong"' selects rows by their titles.
+INDEX_ARGS ?=
+.PHONY: check-index
+check-index: $(TEST) ## break each function that docs/theory.md names, and see a named test fail (half an hour)
+	@$(BIN)/python -m tools.check_index $(INDEX_ARGS)
+
 # BENCH_ARGS='--write docs/numerics.md' updates that page.
 .PHONY: numerics
 numerics: $(TEST) ## measure rounding errors against 50 digits, and bitwise repeatability (several minutes)

@@ -88,6 +88,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (SHARE, ["package.xml", "LICENSE", "NOTICE"]),
         (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf"))),
+        (f"{SHARE}/textbook_arms", sorted(glob("textbook_arms/*.yaml"))),
         (f"{SHARE}/config", sorted(glob("config/*.yaml")) + ["config/sros2_policies.xml"]),
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
         (f"{SHARE}/rviz", sorted(glob("rviz/*.rviz"))),

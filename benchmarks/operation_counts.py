@@ -54,6 +54,7 @@ Polynomial = tuple[int | _F, ...]
 
 PRINTED: dict[str, tuple[Polynomial, Polynomial]] = {
     "Craig 6.13, Newton-Euler": ((126, -99), (106, -92)),
+    "Craig 6.13, Lagrangian": ((32, 86, 171, 53, -128), (25, 66, 129, 42, -96)),
     "Milicevic Table 3, Newton-Euler": ((132, 0), (111, -4)),
     "Milicevic Table 3, d'Alembert": (
         (_F(13, 6), _F(105, 2), _F(268, 3), 69),

@@ -26,6 +26,8 @@ _GUIDES = {
     "view": "view.md",
     "identify": "identify.md",
     "excite": "identify.md#record-an-exciting-motion",
+    "from-dh": "dh_tables.md",
+    "to-joints": "end_effector_paths.md",
     "export": "export.md",
     "play": "bags.md",
     "record": "bags.md",

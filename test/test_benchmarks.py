@@ -99,6 +99,12 @@ def test_newton_euler_needs_as_many_operations_as_published() -> None:
         assert np.all(ours < printed("Milicevic Table 3, d'Alembert", n))
 
 
+def test_counts_in_print() -> None:
+    """Craig 6.13: for six joints Newton-Euler is about 100 times as efficient as the first Lagrangian method."""
+    assert printed("Craig 6.13, Lagrangian", 6) == (66394, 51456)
+    assert printed("Craig 6.13, Newton-Euler", 6) == (657, 544)
+
+
 @pytest.mark.parametrize("name", ROBOTS)
 def test_customised_kernels_take_less(name: str) -> None:
     """Craig 6.13: customised equations need fewer operations than the best general method."""

@@ -128,7 +128,7 @@ def test_dir_lists_the_public_names() -> None:
 
 def test_every_module_and_resource_is_installed(setup: dict[str, Any]) -> None:
     assert {".".join(path.parent.relative_to(ROOT).parts) for path in SOURCES} == set(setup["packages"])
-    for kind in ("urdf", "config", "launch", "rviz", "recordings"):
+    for kind in ("urdf", "textbook_arms", "config", "launch", "rviz", "recordings"):
         installed = dict(setup["data_files"])[f"share/{PACKAGE}/{kind}"]
         present = [f"{kind}/{path.name}" for path in (ROOT / kind).iterdir() if path.name != "__pycache__"]
         assert sorted(installed) == sorted(present) != []

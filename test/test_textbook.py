@@ -10,6 +10,7 @@ import pytest
 
 from oracles import craig_planar_2r, craig_rp, metr4202_statics, tsai_geared_2r, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.textbooks import link_tree
 from support import arms
 from support.comparing import assert_close
 
@@ -62,6 +63,8 @@ def test_geared_arm(seed: int, tmp_path: Path) -> None:
     for q, qd, qdd in zip(*arms.states(seed, 2, 10), strict=True):
         m = tsai_geared_2r.mass_matrix(p, q)
         scale = float(np.max(np.abs(m) @ np.abs(qdd)))
+        reflected = np.diag([p.n13**2 * p.i3z, p.n25**2 * second])
+        assert_close(link_tree.rotor_inertia(model, q)[0], reflected, TOLERANCE)
         assert_close(model.mass_matrix(q), m, TOLERANCE)
         assert_close(model.inverse_dynamics(q, qd, qdd), tsai_geared_2r.torque(p, q, qd, qdd), TOLERANCE, scale)
 

@@ -1,4 +1,4 @@
-"""Robots, settings, launch files and recordings that this package installs.
+"""Robots, textbook arms, settings, launch files and recordings that this package installs.
 
 Files are found in a source tree, after `pip install` (into an environment, with --user or --target) and after `colcon
 build` (also merged or with --symlink-install). ROS is not needed.
@@ -15,6 +15,7 @@ _PACKAGE = "robot_dynamics_ros"
 _DYNAMICS = ".dynamics.yaml"
 _SUFFIXES = {
     "urdf": (".urdf",),
+    "textbook_arms": (".yaml",),
     "config": (".yaml", ".xml"),
     "launch": (".launch.py",),
     "rviz": (".rviz",),
@@ -54,7 +55,7 @@ def find_resource(kind: str, name: str) -> Path:
     Parameters
     ----------
     kind
-        "urdf", "config", "launch", "rviz" or "recordings", the folder of the file.
+        "urdf", "textbook_arms", "config", "launch", "rviz" or "recordings", the folder of the file.
     name
         File name with its suffix, such as "panda.urdf".
 
@@ -91,6 +92,11 @@ def robot_urdf(name: str) -> Path:
     if name not in robots:
         raise RobotDynamicsError(f"{_PACKAGE} has no robot {name!r}. Cure: {use_one_of(name, robots)}")
     return share_directory() / "urdf" / f"{name}.urdf"
+
+
+def textbook_arm_names() -> list[str]:
+    """Return the sorted names of the textbook arms that this package installs as DH tables, such as "craig_rp"."""
+    return [name.removesuffix(".yaml") for name in _names("textbook_arms")]
 
 
 def dynamics_names() -> list[str]:

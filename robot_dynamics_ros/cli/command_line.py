@@ -202,7 +202,7 @@ def check_output(arguments: argparse.Namespace, output: Path | None, *, bag: boo
 
 def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
     """Yield the paths that a command reads, including the files in bags."""
-    for name in ("a", "b", "bag", "bags", "robot", "dynamics"):
+    for name in ("a", "b", "bag", "bags", "robot", "dynamics", "table", "path"):
         value = getattr(arguments, name, None)
         for source in value if isinstance(value, list) else [value]:
             files = (robot_urdf(source), dynamics_file(None, source)) if source in robot_names() else (source,)

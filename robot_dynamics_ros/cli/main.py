@@ -47,6 +47,12 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "compute an exciting trajectory for identification",
             "--robot panda -o excite.yaml",
         ),
+        "from-dh": ("from_dh", "write a URDF from a table of Denavit-Hartenberg parameters", "craig_rp -o arm.urdf"),
+        "to-joints": (
+            "to_joints",
+            "convert a path of the end effector to a joint trajectory",
+            "ur5e path.yaml -o q.yaml",
+        ),
         "export": ("export", "write a robot's dynamics as C, with a C++ header and a self-test", "panda -o panda_c"),
     },
     "installation": {

@@ -22,16 +22,27 @@ from typing import Any
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
 from robot_dynamics_ros.base.files import read_bytes
-from robot_dynamics_ros.base.resources import dynamics_file, dynamics_names, robot_names, robot_urdf, share_directory
+from robot_dynamics_ros.base.resources import (
+    dynamics_file,
+    dynamics_names,
+    robot_names,
+    robot_urdf,
+    share_directory,
+    textbook_arm_names,
+)
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.cli.command_line import joint_state_topic, joint_value, pair
 from robot_dynamics_ros.control.parameters import GRAVITY
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.dh_file import textbook_arm
 from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.recordings.bags import read_configuration, read_description, read_joint_names
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 
-_ROBOTS = f"one of {', '.join(robot_names())}, a URDF or xacro file, or a name of robot_descriptions"
+_ROBOTS = (
+    f"one of {', '.join(robot_names())}, a textbook arm such as craig_rp, a URDF or xacro file, or a name of "
+    "robot_descriptions"
+)
 _UNNAMED = "URDF: "  # prefix of the errors of a URDF that is given as text
 _OF_URDF = (_UNNAMED, "joints: ", "locked: ")
 
@@ -77,7 +88,7 @@ class RobotSource:
         if dynamics is None and self.dynamics_text:
             dynamics = parse_dynamics_file(self.dynamics_text, f"{self.name}: dynamics_file")
         with warnings.catch_warnings():
-            if Path(self.name).parent == share_directory() / "urdf":
+            if Path(self.name).parent == share_directory() / "urdf" or self.name in textbook_arm_names():
                 warnings.filterwarnings("ignore", _UNNAMED, RobotModelWarning)
             try:
                 return RobotModel.from_urdf(self.text, dynamics=dynamics, **keywords)
@@ -152,7 +163,7 @@ def _dynamics_completions(prefix: str, **_: Any) -> list[str]:
 def _robot_completions(prefix: str, **_: Any) -> list[str]:
     """Return the names and files that complete a robot argument in a shell."""
     files = import_module("argcomplete").FilesCompleter()(prefix)
-    known = [*(name for name in robot_names() if name.startswith(prefix)), *files]
+    known = [*(name for name in (*robot_names(), *textbook_arm_names()) if name.startswith(prefix)), *files]
     return known or [name for name, has_urdf in _described().items() if has_urdf and name.startswith(prefix)]
 
 
@@ -196,17 +207,20 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME:=VALUE",
-        help="arguments of a xacro file; needs xacro",
+        help="arguments of a xacro file, which needs xacro, or parameters of a textbook arm, such as l1:=0.3",
     )
 
 
 def named_robot(arguments: argparse.Namespace) -> RobotSource:
     """Read the robot of the argument ROBOT: shipped with this package, else a file, else of robot_descriptions.
 
-    By default a shipped robot has its own dynamics file, others none. Raises RobotDynamicsError for unknown names, and
-    for files that cannot be read, downloaded or expanded by xacro.
+    By default a shipped robot has its own dynamics file, others none. Raises RobotDynamicsError for unknown names and
+    parameters, and for files that cannot be read, downloaded or expanded by xacro.
     """
     name = arguments.robot
+    if name in textbook_arm_names():
+        text, own = textbook_arm(name, dict(arguments.xacro_arg))
+        return RobotSource(name, text, dynamics_file(arguments.dynamics), "" if arguments.dynamics else own)
     if name in robot_names():
         path, dynamics = robot_urdf(name), dynamics_file(arguments.dynamics, name)
     else:
@@ -247,7 +261,8 @@ def _described_urdf(name: str) -> Path:
 
 def _unknown(name: str, described: Mapping[str, bool]) -> str:
     """Return the error of a robot argument that is neither a file nor a known name with a URDF."""
-    path, known = Path(name), [*robot_names(), *(other for other, has_urdf in described.items() if has_urdf)]
+    path, shipped = Path(name), (*robot_names(), *textbook_arm_names())
+    known = [*shipped, *(other for other, has_urdf in described.items() if has_urdf)]
     if path.suffix:
         return f"{name}: no such file. Cure: correct the path" + did_you_mean(
             name, map(str, path.parent.glob(f"*{path.suffix}"))

@@ -11,7 +11,7 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import one_of, pair, table, wrapped
-from robot_dynamics_ros.cli.model_facts import Facts, without_rounding
+from robot_dynamics_ros.cli.model_facts import Facts
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
@@ -175,7 +175,7 @@ def _trace_table(trace: Facts) -> str:
     rows = []
     for link in trace["links"]:
         for step in _STEPS:
-            vector = without_rounding(np.array(link[step]))
+            vector = np.round(link[step], 12) + 0.0
             rows.append([link["link"] if step == _STEPS[0] else "", step, *(f"{x:.6g}" for x in vector)])
     torques = ", ".join(f"{name} {torque:.6g}" for name, torque in trace["tau"].items())
     return f"{table(['link', '', 'x', 'y', 'z'], rows)}\ntau: {torques}"

@@ -34,6 +34,7 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _KEYS = (*_PARTS[:-1], "error", "bias", "explained")
+_LOADS = ("axial_force", "radial_force", "tilting_moment")
 _ONE_WAY = 0.02  # of a joint's highest speed, which it does not reach in the other direction
 
 
@@ -56,6 +57,11 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     add_cutoff(parser)
     add_effort(parser)
+    parser.add_argument(
+        "--bearing-loads",
+        action="store_true",
+        help="print the largest load on each joint's bearing: force along its axis, force and moment normal to it",
+    )
     add_output(parser, "-o", "--output", metavar="CSV", help="write motion and torques, sample by sample")
     add_json(parser)
 
@@ -71,6 +77,7 @@ def run_torque(arguments: argparse.Namespace) -> None:
     motion = filtered_motion(series, model, arguments)
     analysis = analyse_torque(model, motion)
     causes, rows = hints(model, analysis), _torque_rows(model, analysis)
+    loads = _largest_loads(model, motion) if arguments.bearing_loads else []
     if arguments.output is not None:
         _write_csv(analysis, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic)
@@ -92,6 +99,7 @@ def run_torque(arguments: argparse.Namespace) -> None:
                 "joints": rows,
                 "notes": notes,
                 "hints": causes,
+                "bearing_loads": loads,
             }
         )
         return
@@ -107,6 +115,9 @@ def run_torque(arguments: argparse.Namespace) -> None:
             )
         )
     print(f"\n{_torque_table(rows, analysis.explained_in_words, effort)}\n")
+    if loads:
+        cells = [[row["joint"], *(f"{row[key]:.1f}" for key in _LOADS)] for row in loads]
+        print(table(["largest load of", "axial force, N", "radial force, N", "tilting moment, Nm"], cells), end="\n\n")
     for note in notes:
         print(f"note: {note}")
     for cause in causes:
@@ -164,6 +175,13 @@ def _torque_table(rows: Sequence[dict[str, Any]], explained: Sequence[str], effo
         for row, share in zip(rows, explained, strict=True)
     ]
     return table(["RMS of", "", effort, *_KEYS[1:]], cells)
+
+
+def _largest_loads(model: RobotModel, motion: RecordedMotion) -> list[dict[str, Any]]:
+    """Return the largest loads (N, Nm) on each joint's bearing along the motion, without the forces within its gear."""
+    loads = model.bearing_loads(motion.q, motion.qd, motion.qdd).max(axis=0).tolist()
+    rows = zip(model.moving_joints, loads, strict=True)
+    return [{"joint": name, **dict(zip(_LOADS, numbers, strict=True))} for name, numbers in rows]
 
 
 def _motion_notes(motion: RecordedMotion) -> list[str]:

@@ -32,6 +32,44 @@ def smallest_singular_value(jacobian: ArrayLike) -> float:
     return float(np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)[-1])
 
 
+def condition_number(jacobian: ArrayLike) -> float:
+    """Return the ratio of the largest to the smallest singular value of a Jacobian (m, n), m <= n.
+
+    It is 1 at an isotropic point and infinite at a singularity: Craig, exercise 5.8. Velocity components of different
+    units have no common measure; choose rows of one unit.
+    """
+    values = np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
+
+
+def most_isotropic(jacobian: Callable[[Array], ArrayLike], q: ArrayLike) -> Array:
+    """Return the position (n,) near ``q`` (n,) at which the condition number of a Jacobian is least: exercise 5.8.
+
+    An arm has an isotropic point there if the ``condition_number`` is 1. ``jacobian`` is a function of the position
+    (n,) that returns J (m, n). The search is local; joint limits are ignored.
+    """
+    import scipy.optimize  # imported here, since it delays `inspect` by half a second
+
+    def anisotropy(x: Array) -> float:
+        return 1.0 - 1.0 / condition_number(jacobian(x))
+
+    start = np.asarray(q, dtype=np.float64)
+    found = scipy.optimize.minimize(anisotropy, start, method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14})
+    return np.asarray(found.x)
+
+
+def end_effector_force(jacobian: ArrayLike, tau: ArrayLike, q: ArrayLike) -> Array:
+    """Return the static force (m,) of the end effector for joint torques tau (n,): J^-T tau, Craig, exercise 5.10.
+
+    It is the force on the environment, N and Nm, at the point and in the axes of the Jacobian (m, n), without weights.
+    For n > m the joints can balance only torques J^T F; the force of the nearest ones is returned. ``q`` (n,) is only
+    part of the error message. Raises RobotDynamicsError as ``joint_rates``.
+    """
+    j = np.asarray(jacobian, dtype=np.float64)
+    require_regular(j, q)
+    return np.asarray(np.linalg.pinv(j.T) @ np.asarray(tau, dtype=np.float64))
+
+
 def require_regular(jacobian: Array, q: ArrayLike) -> None:
     """Raise RobotDynamicsError if a Jacobian J (m, n) does not have full row rank: Craig 5.8.
 
@@ -140,6 +178,11 @@ class Task:
     rows: tuple[int, ...] = (0, 1, 2, 3, 4, 5)
     own_axes: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise RobotDynamicsError unless there are rows, which differ, from 0 to 5."""
+        if not self.rows or len(set(self.rows)) < len(self.rows) or not set(self.rows) <= set(range(6)):
+            raise RobotDynamicsError(f"rows are {self.rows}. Cure: choose distinct indices from 0 to 5")
+
 
 @dataclass(frozen=True, eq=False)
 class CartesianDynamics:
@@ -199,6 +242,46 @@ def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Tas
     return CartesianDynamics(mass, inverse.T @ v - mass @ jdot_qd, inverse.T @ g, j, inverse)
 
 
+def link_motion(
+    model: RobotModel, link: str, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """Return pose (..., 4, 4), twist (..., 6) and acceleration (..., 6) of a link's frame for a joint motion (..., n).
+
+    Linear components precede angular ones; root axes, m and rad: Tsai (9.173), (9.176). Raises RobotDynamicsError for
+    an unknown link.
+    """
+    j = model.jacobian(q, link)
+    twist, acceleration = (np.einsum("...ij,...j->...i", j, np.asarray(x, dtype=np.float64)) for x in (qd, qdd))
+    return model.link_pose(q, link), twist, acceleration + model.jacobian_dot_qd(q, qd, link)
+
+
+def joint_motion(model: RobotModel, q: ArrayLike, xd: ArrayLike, xdd: ArrayLike, task: Task) -> tuple[Array, Array]:
+    """Return rates qd = J^-1 xd and accelerations qdd = J^-1 (xdd - dJ/dt qd), (n,): Tsai (9.172), (9.177).
+
+    The book's second term of qdd lacks a derivative: d(J^-1)/dt xd = -J^-1 dJ/dt qd. For n > m both are those of least
+    norm, and qdd is then not the derivative of qd along the motion.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    q
+        Position (n,), rad or m.
+    xd, xdd
+        Velocity and acceleration (m,) of the components of ``task``.
+    task
+        Components of the end effector's motion.
+
+    Raises
+    ------
+    RobotDynamicsError
+        At a singularity, for more components than joints, and for an unknown link.
+    """
+    qd = joint_rates(_jacobian(model, q, np.zeros(model.n), task)[0], xd, q)
+    j, jdot_qd = _jacobian(model, q, qd, task)
+    return qd, joint_rates(j, np.asarray(xdd, dtype=np.float64) - jdot_qd, q)
+
+
 def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tuple[Array, Array]:
     """Return Bx and Cx of tau = J^T Mx xdd + Bx [qd qd] + Cx [qd^2] + G, Craig (6.105)-(6.109).
 
@@ -225,8 +308,6 @@ def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tup
 def _jacobian(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> tuple[Array, Array]:
     """Return J (m, n) and dJ/dt qd (m,), Craig (6.95), (6.96)."""
     rows = list(task.rows)
-    if not rows or len(set(rows)) < len(rows) or not set(rows) <= set(range(6)):
-        raise RobotDynamicsError(f"rows are {task.rows}. Cure: choose distinct indices from 0 to 5")
     j, jdot_qd = model.jacobian(q, task.link), model.jacobian_dot_qd(q, qd, task.link)
     if task.own_axes:
         to_link = model.link_pose(q, task.link)[:3, :3].T

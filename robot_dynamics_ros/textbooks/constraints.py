@@ -1,8 +1,9 @@
-"""Constrained motion with Lagrange multipliers: LaValle (13.170)-(13.184), Tsai 9.8.1.
+"""Constrained motion with Lagrange multipliers: LaValle (13.165)-(13.184), Tsai 9.8.1.
 
-k constraints are G(q) qd = 0, G (k, n). With the sign of LaValle (13.173), M qdd + C qd + g = u + G^T lambda, with the
-torque u = tau: the multipliers lambda are the forces along the directions in which G measures velocities. LaValle
-(13.179) has -lambda and G as (n, k). Tsai calls these Lagrange's equations of the first type. q is in rad or m.
+k constraints are G(q) qd = f, G (k, n), with f = 0 except for driven constraints, LaValle (13.165). With the sign of
+LaValle (13.173), M qdd + C qd + g = u + G^T lambda, with the torque u = tau: the multipliers lambda are the forces
+along the directions in which G measures velocities. LaValle (13.179) has -lambda and G as (n, k). Tsai calls these
+Lagrange's equations of the first type. q is in rad or m.
 
 A closed kinematic chain is a tree whose loops are cut and then closed by constraints, LaValle (13.171). A loop holds a
 point of link a at a point of link b, like a ball joint. Its three multipliers are the force (N, root axes) of link a on
@@ -12,7 +13,7 @@ link b at this point. ``RobotModel.joint_reactions`` has the same order of paren
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -75,8 +76,8 @@ def constrained_forward_dynamics(
 ) -> ConstrainedAcceleration:
     """Return acceleration and multipliers under a torque, LaValle (13.180) and (13.184), without friction.
 
-    It solves [M -G^T; G 0] [qdd; lambda] = [u - C qd - g; -dG/dt qd - 2 a G qd - a^2 phi] with a = ``stabilisation``.
-    The print lacks g and dG/dt qd.
+    It solves [M -G^T; G 0] [qdd; lambda] = [u - C qd - g; -drift - 2 a (G qd - f) - a^2 phi] with a =
+    ``stabilisation`` and drift = dG/dt qd - df/dt. The print lacks g and the drift.
 
     Parameters
     ----------
@@ -98,7 +99,8 @@ def constrained_forward_dynamics(
     """
     rate, a = model.vector("qd", qd), stabilisation
     free = model.forward_dynamics(q, rate, tau, external_wrenches)
-    required = -constraints.drift - 2.0 * a * constraints.jacobian @ rate - a * a * constraints.error
+    excess = constraints.jacobian @ rate - constraints.rate
+    required = -constraints.drift - 2.0 * a * excess - a * a * constraints.error
     lacking = required - constraints.jacobian @ free
     change, multipliers, rank = least_change(model.mass_matrix(q), constraints.jacobian, lacking)
     return ConstrainedAcceleration(free + change, multipliers, rank, lacking - constraints.jacobian @ change)
@@ -134,10 +136,11 @@ def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, 
 def consistent_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, constraints: Constraints) -> Array:
     """Return the velocity (n,) after an inelastic impact that stops the components violating the constraints.
 
-    Of all velocities with G qd = 0 it is closest to ``qd`` (n,) in kinetic energy; ``constraints`` are at ``q`` (n,).
+    Of all velocities with G qd = f it is closest to ``qd`` (n,) in kinetic energy; ``constraints`` are at ``q`` (n,).
     """
     rate = model.vector("qd", qd)
-    return rate + least_change(model.mass_matrix(q), constraints.jacobian, -constraints.jacobian @ rate)[0]
+    lacking = constraints.rate - constraints.jacobian @ rate
+    return rate + least_change(model.mass_matrix(q), constraints.jacobian, lacking)[0]
 
 
 def constrained_inverse_dynamics(
@@ -207,7 +210,7 @@ def driven_motion(
 ) -> tuple[Array, Array]:
     """Return velocity and acceleration (n,) of all joints from those of the driven joints.
 
-    The other joints solve G qd = 0 and G qdd + dG/dt qd = 0.
+    The other joints solve G qd = f and G qdd + dG/dt qd = df/dt.
 
     Parameters
     ----------
@@ -232,7 +235,8 @@ def driven_motion(
     others = np.setdiff1d(np.arange(model.n), chosen)
     rates, accelerations = np.zeros(model.n), np.zeros(model.n)
     rates[chosen], accelerations[chosen] = qd, qdd
-    jacobian = constraints(position, rates).jacobian
+    now = constraints(position, rates)
+    jacobian = now.jacobian
     undriven = jacobian[:, others]
     if _rank(np.linalg.svd(undriven, compute_uv=False)) < len(others):
         raise RobotDynamicsError(
@@ -240,10 +244,10 @@ def driven_motion(
             f"q = {position.tolist()}. Cure: drive more joints, or choose a position that is not singular"
         )
     inverse = np.linalg.pinv(undriven, NEGLIGIBLE)
-    rates[others] = -inverse @ (jacobian @ rates)
+    rates[others] = inverse @ (now.rate - jacobian @ rates)
     drift = constraints(position, rates).drift
     accelerations[others] = -inverse @ (jacobian @ accelerations + drift)
-    _require_consistent(Constraints(jacobian, drift, np.zeros(len(drift))), rates, accelerations)
+    _require_consistent(replace(now, drift=drift), rates, accelerations)
     return rates, accelerations
 
 
@@ -253,17 +257,19 @@ def _rank(singular_values: ArrayLike) -> int:
 
 
 def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None:
-    g = constraints.jacobian
-    for quantity, residual, size in (
-        ("velocity", g @ qd, np.abs(g) @ np.abs(qd)),
-        ("acceleration", g @ qdd + constraints.drift, np.abs(g) @ np.abs(qdd) + np.abs(constraints.drift)),
-    ):
-        violated = np.flatnonzero(np.abs(residual) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING)
-        if violated.size:
-            raise RobotDynamicsError(
-                f"the {quantity} violates the constraints {violated.tolist()} by {residual[violated].tolist()}. "
-                "Cure: complete the motion of the driven joints with driven_motion"
-            )
+    cure = "complete the motion of the driven joints with driven_motion"
+    _require_equal("velocity", constraints.jacobian, qd, constraints.rate, cure)
+    _require_equal("acceleration", constraints.jacobian, qdd, -constraints.drift, cure)
+
+
+def _require_equal(quantity: str, g: Array, motion: Array, required: Array | float, cure: str) -> None:
+    residual, size = g @ motion - required, np.abs(g) @ np.abs(motion) + np.abs(required)
+    violated = np.flatnonzero(np.abs(residual) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING)
+    if violated.size:
+        raise RobotDynamicsError(
+            f"the {quantity} violates the constraints {violated.tolist()} by {residual[violated].tolist()}. "
+            f"Cure: {cure}"
+        )
 
 
 def loops_of(model: RobotModel) -> ConstraintFunction:
@@ -310,7 +316,7 @@ def run_constrained(
     """Integrate the motion of a constrained robot.
 
     The method is Runge-Kutta of fourth order. After each step, positions and then velocities are projected to the
-    constraints by the change of least kinetic energy, so that neither drifts. The initial velocity is projected, too.
+    constraints by the change of least kinetic energy, so that neither drifts.
 
     Parameters
     ----------
@@ -335,7 +341,8 @@ def run_constrained(
     Raises
     ------
     RobotDynamicsError
-        If the initial position violates the constraints (``close_loops`` computes one that does not).
+        If the initial position or velocity violates the constraints (``close_loops`` and ``consistent_velocity``
+        compute those that do not).
     """
     count = max(1, round(np.ceil(duration / step * (1.0 - 1e-12))))
     h = duration / count
@@ -350,6 +357,7 @@ def run_constrained(
         raise RobotDynamicsError(
             f"the initial position violates the constraints by {first:.3g}. Cure: compute it with close_loops"
         )
+    _require_equal("initial velocity", now.jacobian, velocity, now.rate, "compute it with consistent_velocity")
     velocity = consistent_velocity(model, position, velocity, now)
     rows = [(position, velocity, acceleration(0.0, position, velocity), first, first)]
     for k in range(count):

@@ -21,6 +21,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, Link, LinkTree
 from robot_dynamics_ros.textbooks.link_tree import checked, rotor_inertia, to_coordinates, velocity_coupling_of
+from robot_dynamics_ros.textbooks.newton_euler import angular_momentum, kinetic_energy
 
 _ROUNDING = 1e-12  # relative to the largest coefficient
 
@@ -241,6 +242,83 @@ def generalized_forces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
     """Return the generalized forces Q = M qdd + V + G (n,), Tsai (9.103), without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     return inertia_matrix(tree, q) @ qdd + velocity_coupling(tree, q, qd) + gravity_vector(tree, q)
+
+
+def lagrangian_by_traces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> float:
+    """Return the Lagrangian L = K - P, J, at q and qd (n,): Milicevic (2.3), with the rotors of Tsai (9.157).
+
+    Its triple sum over j and k is that of Tr(dA_i J_i dA_i^T) over the links, with the rate dA_i of a link's pose. P is
+    zero for a mass at the origin of the base.
+    """
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
+    U, _ = _derivatives(tree, q)
+    rotations, p = tree.base_placements(q)
+    rates, L = tree.couplings @ qd, 0.5 * qd @ rotor_inertia(tree, q)[0] @ qd
+    for i, link in enumerate(tree.links):
+        dA = sum((U[i, j] * rates[j] for j in tree.path(i)), np.zeros((4, 4)))
+        L += 0.5 * np.trace(dA @ pseudo_inertia(link) @ dA.T) + link.mass * tree.gravity @ (
+            p[i] + rotations[i] @ link.com
+        )
+    return float(L)
+
+
+class BodyMotion(NamedTuple):
+    """Motion of a link in base axes: ``newton_euler`` has the functions of these arguments.
+
+    Attributes
+    ----------
+    mass, inertia
+        Mass, kg, and inertia (3, 3) about the centre of mass, kg m^2.
+    p_c, v_c
+        Position, m, and velocity, m/s, of the centre of mass (3,).
+    w
+        Angular velocity (3,), rad/s.
+    """
+
+    mass: float
+    inertia: Array
+    p_c: Array
+    v_c: Array
+    w: Array
+
+
+def body_motions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> list[BodyMotion]:
+    """Return the motion of each link at q and qd (n,), in the order of ``LinkTree.links``: Tsai (9.80)."""
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
+    rotations, p = tree.base_placements(q)
+    velocities = [J @ tree.couplings @ qd for J in link_jacobians(tree, q)]
+    positions = p + np.array([R @ link.com for R, link in zip(rotations, tree.links, strict=True)])
+    masses = [link.mass for link in tree.links]
+    return [BodyMotion(*body) for body in zip(masses, _base_inertias(tree, q), positions, *velocities, strict=True)]
+
+
+def link_energies(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
+    """Return kinetic and potential energy (links,) of each link, J, at q and qd (n,): Craig (6.69), (6.73).
+
+    The potential energy is zero at the origin of the base. Rotors are at rest in their carriers.
+    """
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
+    bodies = body_motions(tree, q, qd)
+    kinetic = [kinetic_energy(b.mass, b.inertia, b.v_c, b.w) for b in bodies]
+    return np.array(kinetic), np.array([-b.mass * tree.gravity @ b.p_c for b in bodies])
+
+
+def arm_angular_momentum(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)
+) -> Array:
+    """Return the angular momentum (3,) of all links about a point of the base, kg m^2/s: Tsai (9.22), exercise 5.
+
+    In base axes, at q and qd (n,). ``point`` (3,) is in the base frame, m. It includes the spin of the rotors.
+    """
+    tree, (q, qd) = checked(robot, q=q, qd=qd)
+    rotations, _ = tree.base_placements(q)
+    total = np.zeros(3)
+    for b in body_motions(tree, q, qd):
+        total += angular_momentum(b.mass, b.inertia, b.p_c - np.asarray(point, dtype=np.float64), b.v_c, b.w)
+    for rotor, ratio in zip(tree.rotors, tree.rotor_couplings, strict=True):
+        axis = rotor.axis if rotor.carrier == BASE else rotations[rotor.carrier] @ rotor.axis
+        total += rotor.inertia * (ratio @ qd) * axis
+    return total
 
 
 def _base_inertias(tree: LinkTree, q: ArrayLike) -> list[Array]:

@@ -37,6 +37,41 @@ def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
     return np.asarray(m @ c / m.sum())
 
 
+def point_masses(
+    density: Callable[[Array], ArrayLike], lower: ArrayLike, upper: ArrayLike, nodes: int = 16
+) -> tuple[Array, Array]:
+    """Return k masses (k,), kg, and points (k, 3), m, whose sums are the mass integrals over a box: Tsai (9.8).
+
+    They are Gauss-Legendre nodes: sums of polynomials up to degree 2 nodes - 1 in each coordinate are exact. A density
+    that jumps converges slowly; divide the body into boxes at the jumps.
+
+    Parameters
+    ----------
+    density
+        Function of points (k, 3), m, that returns their densities (k,), kg/m^3.
+    lower, upper
+        Corners (3,) of the box, m.
+    nodes
+        Number of nodes along each axis.
+    """
+    corners = np.array([_shaped(n, x, (3,), "pass x y z") for n, x in (("lower", lower), ("upper", upper))])
+    at, weights = np.polynomial.legendre.leggauss(nodes)
+    axes = corners.mean(axis=0) + np.outer(at, corners[1] - corners[0]) / 2.0
+    points = np.stack(np.meshgrid(*axes.T, indexing="ij"), axis=-1).reshape(-1, 3)
+    volumes = np.einsum("i,j,k->ijk", weights, weights, weights).ravel() * np.prod(corners[1] - corners[0]) / 8.0
+    return volumes * np.asarray(density(points), dtype=np.float64), points
+
+
+def inertia_of_points(masses: ArrayLike, points: ArrayLike) -> Array:
+    """Return the inertia (3, 3) about the origin of masses (k,), kg, at points (k, 3), m: Tsai (9.7)-(9.8).
+
+    Of ``point_masses`` it is the inertia of the body. Craig (6.17) has the same with Tsai's sign of the products.
+    """
+    m = np.asarray(masses, dtype=np.float64)
+    p = _shaped("points", points, (len(m), 3), f"pass a point for each of the {len(m)} masses")
+    return np.asarray(np.sum(m[:, None] * p * p) * np.eye(3) - p.T @ (m[:, None] * p))
+
+
 def box_inertia(mass: float, size: ArrayLike) -> Array:
     """Return the inertia (3, 3) about its centre of a box with edges ``size`` (3,), m, along x, y, z: Tsai (9.12)."""
     sides = _shaped("size", size, (3,), "pass the edges along x, y, z in m")
@@ -103,11 +138,33 @@ def moment_of_inertia(inertia: ArrayLike, direction: ArrayLike) -> float:
     The point is that of ``inertia`` I (3, 3). ``direction`` (3,) is along the axis, in the axes of I and of any length.
     Raises RobotDynamicsError if it is zero.
     """
-    u = _shaped("direction", direction, (3,), "pass x y z")
-    length = float(np.linalg.norm(u))
-    if not length > 0.0:
-        raise RobotDynamicsError("direction is zero. Cure: pass a vector along the axis")
-    return float(u @ _matrix("inertia", inertia) @ u) / length**2
+    return product_of_inertia(inertia, direction, direction)
+
+
+def second_moment(inertia: ArrayLike, direction: ArrayLike) -> Array:
+    """Return the second moment I u (3,), kg m^2, of a body for the direction u: Tsai (9.2), (9.3), (9.6).
+
+    ``inertia`` and ``direction`` are as for ``moment_of_inertia``.
+    """
+    return np.asarray(_matrix("inertia", inertia) @ _unit(direction))
+
+
+def product_of_inertia(inertia: ArrayLike, u: ArrayLike, w: ArrayLike) -> float:
+    """Return the product of inertia w^T I u, kg m^2, for two directions (3,): Tsai (9.4).
+
+    With his sign: for perpendicular u and w it is minus the integral of (p . u) (p . w) over the mass.
+    """
+    return float(_unit(w) @ second_moment(inertia, u))
+
+
+def radius_of_gyration(mass: float, inertia: ArrayLike, direction: ArrayLike) -> float:
+    """Return the radius (m) at which a point mass has the body's moment of inertia about an axis: Tsai (9.5).
+
+    ``inertia`` and ``direction`` are as for ``moment_of_inertia``. Raises RobotDynamicsError for a mass of 0.
+    """
+    if not _mass(mass) > 0.0:
+        raise RobotDynamicsError("mass is 0. Cure: pass the mass in kg")
+    return math.sqrt(moment_of_inertia(inertia, direction) / mass)
 
 
 def principal_axes(inertia: ArrayLike) -> tuple[Array, Array]:
@@ -133,6 +190,14 @@ def _shaped(name: str, value: ArrayLike, shape: tuple[int, ...], cure: str) -> A
     if array.shape != shape:
         raise RobotDynamicsError(f"{name} has shape {array.shape}, expected {shape}. Cure: {cure}")
     return array
+
+
+def _unit(direction: ArrayLike) -> Array:
+    u = _shaped("direction", direction, (3,), "pass x y z")
+    length = float(np.linalg.norm(u))
+    if not length > 0.0:
+        raise RobotDynamicsError("direction is zero. Cure: pass a vector along the axis")
+    return u / length
 
 
 def _mass(mass: float) -> float:

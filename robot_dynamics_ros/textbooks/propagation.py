@@ -1,4 +1,4 @@
-"""Propagation of velocities and static forces between frames and from link to link: Craig (5.43)-(5.111).
+"""Propagation of velocities and static forces between frames and from link to link: Craig (5.14)-(5.111).
 
 A velocity (6,) is that of a frame's origin (m/s), followed by the angular velocity (rad/s). A force (6,) has the force
 (N), followed by the moment (Nm) about the frame's origin. Both are in the axes of their frame. A pose (4, 4) of frame B
@@ -6,6 +6,9 @@ in frame A is Craig's T with superscript A and subscript B, with columns the axe
 forces do not include weights, which are in G(q). Forces of the end effector on the environment are positive, and so are
 the torques that they require. q and qd have shape (n,), in rad or m. ``link`` is any link's name; its frame is that of
 the URDF. The frame of a moving link in ``LinkTree`` has the z axis on its joint, and ``links`` is their number.
+
+Functions that take a rotation R or a pose use the nearest rotation. R^T R may differ from the identity by
+``tolerance``; 2e-3 is enough for axes that are printed with three decimals.
 """
 
 from __future__ import annotations
@@ -29,29 +32,88 @@ def cross_matrix(p: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def velocity_transform(pose: ArrayLike) -> Array:
+def angular_velocity(rotation: ArrayLike, rate: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
+    """Return the angular velocity w (3,), rad/s, of a rotating frame from dR/dt R^T = S(w): Craig (5.37), Spong (9.42).
+
+    Parameters
+    ----------
+    rotation, rate
+        R (3, 3), with the axes of the frame as columns, and its time derivative (3, 3), 1/s. w is in the axes of R's
+        rows.
+    tolerance
+        Largest accepted error of R^T R, and of the skew symmetry of dR/dt R^T relative to its largest element.
+
+    Raises
+    ------
+    RobotDynamicsError
+        If R is not a rotation or dR/dt not its derivative.
+    """
+    r = _rotation(rotation, tolerance)
+    s = np.asarray(rate, dtype=np.float64) @ r.T
+    if not np.abs(s + s.T).max() <= tolerance * np.abs(s).max():
+        raise RobotDynamicsError(f"dR/dt R^T is not skew-symmetric: {s.tolist()}. Cure: pass the derivative of R")
+    return np.array([s[2, 1] - s[1, 2], s[0, 2] - s[2, 0], s[1, 0] - s[0, 1]]) / 2.0
+
+
+def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
+    """Return E (3, 3) with w = E angles' for any of the 24 sets of angles: Craig (5.41), (5.42).
+
+    w, in the axes of the fixed frame, is the angular velocity of the frame that the angles orient.
+
+    Parameters
+    ----------
+    axes
+        Axes of the three rotations, in their order: "ZYZ" (capitals) about axes of the moving frame, Euler angles;
+        "xyz" about axes of the fixed frame.
+    angles
+        Angles (3,), rad, in the same order.
+
+    Raises
+    ------
+    RobotDynamicsError
+        For an unknown set.
+    """
+    order, values = axes.lower(), np.asarray(angles, dtype=np.float64)
+    if (
+        len(axes) != 3
+        or not set(order) <= set("xyz")
+        or order[1] in (order[0], order[2])
+        or axes not in (order, order.upper())
+    ):
+        raise RobotDynamicsError(f'axes are "{axes}". Cure: name three, such as "ZYZ" (moving) or "xyz" (fixed axes)')
+    turn, columns = np.eye(3), []
+    # A rotation about fixed axes is the one about moving axes in reverse order.
+    sequence = [0, 1, 2] if axes.isupper() else [2, 1, 0]
+    for k in sequence:
+        cross = cross_matrix(np.eye(3)["xyz".index(order[k])])
+        columns.append(turn @ np.eye(3)["xyz".index(order[k])])
+        turn = turn @ (np.eye(3) + np.sin(values[k]) * cross + (1.0 - np.cos(values[k])) * cross @ cross)
+    return np.column_stack([columns[k] for k in sequence])
+
+
+def velocity_transform(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
     """Return T_v (6, 6) with v_A = T_v v_B: Craig (5.103), and (5.100) for the inverse pose.
 
     v_A and v_B are the velocities of frames A and B that are fixed to one body, each in its own axes. ``pose`` (4, 4)
     is frame B in A, m. Raises RobotDynamicsError if it is not a pose.
     """
-    r, p = _rotation_and_position(pose)
+    r, p = _rotation_and_position(pose, tolerance)
     return np.block([[r, cross_matrix(p) @ r], [np.zeros((3, 3)), r]])
 
 
-def force_transform(pose: ArrayLike) -> Array:
+def force_transform(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
     """Return T_f (6, 6) with F_A = T_f F_B: Craig (5.105). It is the transpose of the velocity transform from A to B.
 
     F_A and F_B are the same force, with the moment about the origin and in the axes of A and of B. ``pose`` (4, 4) is
     frame B in A, m. Raises RobotDynamicsError if it is not a pose.
     """
-    r, p = _rotation_and_position(pose)
+    r, p = _rotation_and_position(pose, tolerance)
     return np.block([[r, np.zeros((3, 3))], [cross_matrix(p) @ r, r]])
 
 
-def inverse_pose(pose: ArrayLike) -> Array:
+def inverse_pose(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
     """Return the pose (4, 4) of frame A in B from that of B in A. Raises RobotDynamicsError if it is not a pose."""
-    r, p = _rotation_and_position(pose)
+    r, p = _rotation_and_position(pose, tolerance)
     inverse = np.eye(4)
     inverse[:3, :3], inverse[:3, 3] = r.T, -r.T @ p
     return inverse
@@ -172,11 +234,20 @@ def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
     return np.array([joint_torques(model, q, unit, link) for unit in np.eye(6)])
 
 
-def _rotation_and_position(pose: ArrayLike) -> tuple[Array, Array]:
+def _rotation_and_position(pose: ArrayLike, tolerance: float) -> tuple[Array, Array]:
     t = np.asarray(pose, dtype=np.float64)
     if t.shape != (4, 4):
         raise RobotDynamicsError(f"pose has shape {t.shape}, expected (4, 4). Cure: pass a homogeneous transform")
-    r = t[:3, :3]
-    if not np.abs(r.T @ r - np.eye(3)).max() < _ORTHONORMAL or np.linalg.det(r) < 0.0:
-        raise RobotDynamicsError(f"pose: {r.tolist()} is not a rotation. Cure: pass orthonormal, right-handed axes")
-    return r, t[:3, 3]
+    return _rotation(t[:3, :3], tolerance), t[:3, 3]
+
+
+def _rotation(matrix: ArrayLike, tolerance: float) -> Array:
+    r = np.asarray(matrix, dtype=np.float64)
+    error = np.abs(r.T @ r - np.eye(3)).max()
+    if not error < tolerance or np.linalg.det(r) < 0.0:
+        raise RobotDynamicsError(
+            f"pose: {r.tolist()} is not a rotation, since R^T R differs from 1 by {error:.2g}. "
+            "Cure: pass orthonormal, right-handed axes, or a larger tolerance for rounded ones"
+        )
+    left, _, right = np.linalg.svd(r)
+    return np.asarray(left @ right)

@@ -9,8 +9,9 @@ The derivatives of the inertia matrix are exact: they are computed from the link
 (``lagrange``). The Christoffel symbols therefore follow from their definition. They verify the kernels, which compute
 the Coriolis matrix as half of dtau/dqd (``RobotModel.coriolis_matrix``).
 
-The bounds of (9.120) are numerical estimates: the best of many positions, improved by descent with exact derivatives.
-Each bound is attained at a reported position; a larger range can be missed.
+``inertia_bounds`` searches those of (9.120): the best of many positions, improved by descent with exact derivatives.
+Each bound is attained at a reported position; a larger range can be missed. ``guaranteed_inertia_bounds`` and
+``passivity_bound`` (9.112) follow from lengths and inertias. They hold at every position, but are not attained.
 
 The torque is linear in the ten parameters of every link and the rotors' inertias, tau = Y Theta
 (``RobotModel.regressor``). Fewer parameters suffice, since joints couple the links; ``model.base_parameters`` computes
@@ -32,10 +33,11 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
+from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.textbooks.lagrange import inertia_matrix_derivatives
 from robot_dynamics_ros.textbooks.link_tree import checked
 
+_ROUNDING = 1e-12  # of moments of inertia, relative to the largest
 _POSITIONS, _IMPROVED = 2000, 4  # evaluated and improved positions in the search for bounds
 
 
@@ -198,6 +200,101 @@ def inertia_bounds(model: RobotModel, lower: ArrayLike | None = None, upper: Arr
     least = _descend(model, q[np.argsort(eigenvalues[:, 0])[:_IMPROVED]], low, high, 0)
     greatest = _descend(model, q[np.argsort(-eigenvalues[:, -1])[:_IMPROVED]], low, high, -1)
     return InertiaBounds(eigenvalue_range(model, least)[0], eigenvalue_range(model, greatest)[1], least, greatest)
+
+
+def guaranteed_inertia_bounds(
+    model: RobotModel, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+) -> tuple[float, float]:
+    """Return bounds of the eigenvalues of M(q) that hold at every position of a range, Spong (9.120), in units of M.
+
+    Upper bound: |v_c| and |w| of each link are at most weighted sums of the |qd_j|, with the longest distance from
+    joint j as weight. For the matrix A of the energy of these sums, x^T M x <= |x|^T A |x|. Lower bound: det M is at
+    least the product of d_j, the inertia of link j alone about its joint, since its articulated-body inertia is not
+    smaller. By Hadamard's inequality (M^-1)_kk <= (product of A_jj for j other than k) / det M, and 1 / lambda_min <=
+    trace M^-1. The bound is 0 if a link has no inertia about its joint, and if a carrier has less than its rotors.
+
+    Arguments and errors are those of ``inertia_bounds``.
+    """
+    tree = LinkTree.of(model)
+    v, w, _ = _reaches(tree, *_ranges(model, lower, upper))
+    g, inertias = np.abs(tree.couplings), np.array([link.inertia for link in tree.links])
+    spins = np.abs(tree.rotor_couplings)
+    for k, rotor in enumerate(tree.rotors):
+        if rotor.carrier != BASE:
+            inertias[rotor.carrier] -= rotor.inertia * np.outer(rotor.axis, rotor.axis)
+            spins[k] += w[rotor.carrier] @ g
+    masses, com = np.array([link.mass for link in tree.links]), np.array([link.com for link in tree.links])
+    moments = np.linalg.eigvalsh(inertias)
+    joints = (v.T * masses) @ v + (w.T * moments[:, -1]) @ w
+    coordinates = g.T @ joints @ g + (spins.T * [rotor.inertia for rotor in tree.rotors]) @ spins
+    about_axes = inertias[:, 2, 2] + masses * (com[:, 0] ** 2 + com[:, 1] ** 2)
+    own = np.where([link.prismatic for link in tree.links], masses, about_axes)
+    highest = float(np.linalg.eigvalsh(coordinates)[-1])
+    if not np.all(own > 0.0) or np.any(moments[:, 0] < -_ROUNDING * moments[:, -1]):
+        return 0.0, highest
+    lowest = np.prod(own / np.diag(joints)) / np.sum(1.0 / np.diag(joints))
+    return float(lowest * np.linalg.eigvalsh(tree.couplings.T @ tree.couplings)[0]), highest
+
+
+def passivity_bound(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+) -> float:
+    """Return a constant beta, J, for which the work of the torques is never below -beta: Spong (9.112), (9.118).
+
+    It is H at the initial state less a bound of the potential energy that holds at every position of the range, from
+    the longest distances of the centres of mass.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    q, qd
+        Initial position and velocity (n,).
+    lower, upper
+        Range of positions, as for ``inertia_bounds``.
+
+    Raises
+    ------
+    RobotDynamicsError
+        As ``inertia_bounds``.
+    """
+    tree = LinkTree.of(model)
+    _, _, radii = _reaches(tree, *_ranges(model, lower, upper))
+    least = 0.0
+    for i, (link, radius) in enumerate(zip(tree.links, radii.tolist(), strict=True)):
+        first = tree.links[tree.path(i)[0]].position
+        least -= link.mass * (float(tree.gravity @ first) + radius * float(np.linalg.norm(tree.gravity)))
+    return float(model.kinetic_energy(q, qd) + model.potential_energy(q)) - least
+
+
+def _reaches(tree: LinkTree, low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """Return bounds of the speed and of the angular speed of each link per joint rate, and of its distance.
+
+    The first two have shape (links, joints). The distance (links,), m, is that of the centre of mass from the place of
+    the first joint on the link's path.
+    """
+    count, ranges = len(tree.links), np.maximum(np.abs(low), np.abs(high))
+    strokes = np.abs(tree.couplings) @ ranges * [link.prismatic for link in tree.links]
+    v, w, radii = np.zeros((count, count)), np.zeros((count, count)), np.zeros(count)
+    for i, link in enumerate(tree.links):
+        distance = float(np.linalg.norm(link.com))
+        for j in reversed(tree.path(i)):
+            v[i, j], w[i, j] = (1.0, 0.0) if tree.links[j].prismatic else (distance, 1.0)
+            radii[i] = distance + strokes[j]
+            distance = radii[i] + float(np.linalg.norm(tree.links[j].position))
+    return v, w, radii
+
+
+def elbow_regressor(q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, gravity: float = 9.81) -> Array:
+    """Return Y (2, 5) of the planar elbow's torque Y Theta: Spong (9.132) with its misprints corrected.
+
+    Theta, (9.133), is m1 lc1^2 + m2 (l1^2 + lc2^2) + I1 + I2, m2 l1 lc2, m2 lc2^2 + I2, m1 lc1 + m2 l1, m2 lc2. q, qd
+    and qdd are (2,), in rad; ``gravity`` in m/s^2 acts against the direction of q1 = 90 degrees.
+    """
+    (q1, q2), (v1, v2), (a1, a2) = (np.asarray(x, dtype=np.float64) for x in (q, qd, qdd))
+    c, s, g1, g12 = np.cos(q2), np.sin(q2), gravity * np.cos(q1), gravity * np.cos(q1 + q2)
+    first = [a1, c * (2.0 * a1 + a2) - s * (v2**2 + 2.0 * v1 * v2), a2, g1, g12]
+    return np.array([first, [0.0, c * a1 + s * v1**2, a1 + a2, 0.0, g12]])
 
 
 def _ranges(model: RobotModel, lower: ArrayLike | None, upper: ArrayLike | None) -> tuple[Array, Array]:

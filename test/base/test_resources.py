@@ -20,7 +20,7 @@ def test_files_of_the_source_tree_are_found() -> None:
     for name in resources.robot_names():
         assert resources.robot_urdf(name) == ROOT / "urdf" / f"{name}.urdf"
     assert resources.dynamics_file("", "panda") == str(ROOT / "config" / "panda.dynamics.yaml")
-    for kind in ("urdf", "config", "launch", "recordings"):
+    for kind in ("urdf", "textbook_arms", "config", "launch", "recordings"):
         for path in (ROOT / kind).glob("*.*"):
             assert resources.find_resource(kind, path.name) == path
 

@@ -175,6 +175,7 @@ def test_a_warning_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_the_examples_of_the_help_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("path.yaml").write_text("points: [[0, 0.4, 0.2, 0.4, 1, 0, 0, 0], [2, 0.4, -0.2, 0.3, 1, 0, 0, 0]]")
     for command, (_, _, example) in COMMANDS.items():
         if command in (*FOR_EVER, "demo"):
             parse(command, *example.split())
@@ -212,11 +213,13 @@ WRITING = {
     "compare": ["bag", "bag", "--junit"],
     "demo": ["--output"],
     "excite": ["--robot", "planar_2r", "-o"],
+    "from-dh": ["craig_rp", "-o"],
     "identify": ["bag", "--robot", "planar_2r", "-o"],
     "record": ["/x", "-o"],
     "replay": ["bag", "--robot", "planar_2r", "-o"],
     "report": ["bag", "--robot", "planar_2r", "-o"],
     "simulate": ["planar_2r", "-o"],
+    "to-joints": ["planar_2r", "path.yaml", "-o"],
     "torque": ["bag", "--robot", "planar_2r", "-o"],
 }
 

@@ -130,6 +130,13 @@ def test_resolved_rate(run: Callable[..., str]) -> None:
     assert_picture("picture.png")
 
 
+def test_euler_integration(run: Callable[..., str]) -> None:
+    """Craig (6.117): of first order, beside a method of fourth order."""
+    *_, first, fourth = numbers(run("euler_integration"))
+    assert first == pytest.approx(2.0, abs=0.1) and fourth == pytest.approx(16.0, abs=2.0)
+    assert_picture("euler_integration.png")
+
+
 def test_tour_gives_the_results_in_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     """It also prints what is stored as its output, but for numbers."""
     matplotlib.use("Agg")

@@ -90,6 +90,10 @@ def test_example_5_4() -> None:
         j = craig_jacobians.jacobian_in_base_axes(L1, L2, np.array([0.4, fold]))
         assert smallest_singular_value(j) < 1e-15
         assert_close(np.array([np.cos(0.4), np.sin(0.4)]) @ j, np.zeros(2), 1e-15)
+    q = np.array([0.4, 1.1])
+    j = craig_jacobians.jacobian_in_base_axes(L1, L2, q)
+    product = smallest_singular_value(j) * np.linalg.norm(j, 2)  # of both singular values
+    assert product == pytest.approx(craig_jacobians.determinant(L1, L2, q), rel=1e-14)
 
 
 def test_example_5_5() -> None:
@@ -112,7 +116,9 @@ def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
     """
     model = load_robot("puma560")
     regular = np.array([0.2, 0.6, -0.9, 0.4, 0.9, -0.3])
-    assert smallest_singular_value(model.jacobian(regular, "tool0")) > 0.05
+    j = model.jacobian(regular, "tool0")
+    assert smallest_singular_value(j) == pytest.approx(1.0 / np.linalg.norm(np.linalg.inv(j), 2), rel=1e-10)
+    assert smallest_singular_value(j) > 0.05
     wrist = regular * [1, 1, 1, 1, 0, 1]
     assert smallest_singular_value(model.jacobian(wrist, "tool0")) < 1e-10
     tree = LinkTree.of(model)

@@ -34,6 +34,8 @@ from oracles import (
 )
 from oracles.lagrange import Array
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.textbooks.lagrange import generalized_forces
+from robot_dynamics_ros.textbooks.newton_euler import newton_euler_links
 from support import arms
 from support.comparing import assert_close
 from support.worked_arms import (
@@ -121,7 +123,11 @@ def check_closed_form(book: ModuleType, p: Any, model: RobotModel, q: Array, qd:
     bias = book.velocity_terms(p, q, qd) + book.gravity(p, q)
     assert_close(model.bias_torque(q, qd), bias, TOLERANCE, scale)
     assert_close(model.inverse_dynamics(q, qd, qdd), expected, TOLERANCE, scale)
+    for form in (newton_euler_links, generalized_forces):
+        assert_close(form(model, q, qd, qdd), expected, TOLERANCE, scale)
     assert model.kinetic_energy(q, qd) == pytest.approx(float(np.real(book.kinetic_energy(p, q, qd))), rel=1e-12)
+    rise = np.real(book.potential_energy(p, q) - book.potential_energy(p, 0.0 * q))
+    assert_close(model.potential_energy(q) - model.potential_energy(0.0 * q), rise, TOLERANCE, scale)
     if hasattr(book, "coriolis_matrix"):
         assert_close(model.coriolis_matrix(q, qd), book.coriolis_matrix(p, q, qd), TOLERANCE, scale)
 
@@ -169,9 +175,10 @@ def test_lavalle_particle_and_planar_body() -> None:
     )
     for q, qd, qdd in zip(*arms.states(2, 3, 10), strict=True):
         expected = lavalle_free_bodies.particle_torque(p, qdd)
-        assert_close(particle.inverse_dynamics(q, qd, qdd), expected, TOLERANCE)
         assert_close(particle.forward_dynamics(q, qd, np.zeros(3)), [0.0, 0.0, -p.g], TOLERANCE)
-        assert_close(body.inverse_dynamics(q, qd, qdd), lavalle_free_bodies.body_torque(p, qdd), TOLERANCE)
+        for form in (RobotModel.inverse_dynamics, generalized_forces):
+            assert_close(form(particle, q, qd, qdd), expected, TOLERANCE)
+            assert_close(form(body, q, qd, qdd), lavalle_free_bodies.body_torque(p, qdd), TOLERANCE)
 
 
 def test_craig_box() -> None:

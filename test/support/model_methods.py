@@ -17,6 +17,7 @@ METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "friction_torque": (("q", "qd"), lambda m, w, *x: m.friction_torque(*x)),
     "joint_reactions": (("q", "qd", "qdd"), lambda m, w, *x: m.joint_reactions(*x)),
     "joint_reactions under wrenches": (("q", "qd", "qdd"), lambda m, w, *x: m.joint_reactions(*x, w)),
+    "bearing_loads": (("q", "qd", "qdd"), lambda m, w, *x: m.bearing_loads(*x)),
     "regressor": (("q", "qd", "qdd"), lambda m, w, *x: m.regressor(*x)),
     "link_pose": (("q",), lambda m, w, q: m.link_pose(q, m.link_names[-1])),
     "jacobian": (("q",), lambda m, w, q: m.jacobian(q, m.link_names[-1])),

@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
+from oracles import craig_jacobians
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.textbooks.cartesian_dynamics import (
     Task,
     cartesian_dynamics,
+    condition_number,
     configuration_space_form,
+    end_effector_force,
     joint_rates,
+    most_isotropic,
     resolved_rate_motion,
     smallest_singular_value,
 )
@@ -139,3 +143,34 @@ def test_a_motion_goes_where_its_velocity_leads() -> None:
         assert_close(np.diff(positions, axis=0), rates[:-1] / steps, 1e-15)
         error.append(np.linalg.norm(model.link_pose(positions[-1], "tool0")[:3, 3] - start - v[:3]))
     assert error[0] < 1e-3 and error[1] == pytest.approx(error[0] / 2, rel=0.1)
+
+
+def test_isotropic_points_of_two_links() -> None:
+    """Craig exercise 5.8, (5.66): they exist for l1 = sqrt(2) l2, at theta2 = 135 and -135 degrees."""
+    for l1, angle in ((np.sqrt(2.0), 0.75 * np.pi), (1.0, np.arccos(-1 / np.sqrt(2.0)))):
+
+        def jacobian(q: Any, l1: float = l1) -> Any:
+            return craig_jacobians.jacobian_in_end_frame(l1, 1.0, q)
+
+        for sign in (1.0, -1.0):
+            q = most_isotropic(jacobian, [0.3, 2.0 * sign])
+            least = condition_number(jacobian(q))
+            if l1 > 1.0:
+                assert least == pytest.approx(1.0, abs=1e-6)
+                assert q[1] == pytest.approx(sign * angle, abs=1e-6)
+            else:
+                grid = [condition_number(jacobian([0.0, x])) for x in np.linspace(0.01, 3.13, 3001)]
+                assert 1.1 < least <= min(grid) * (1 + 1e-9)
+    assert condition_number([[1.0, 0.0], [0.0, 0.0]]) == np.inf
+
+
+def test_force_from_torques() -> None:
+    """Craig exercise 5.10: F of the two links by hand; J^T F for more joints than components."""
+    l1, l2, q, tau = 0.5, 0.4, np.array([0.3, 1.1]), np.array([3.0, -2.0])
+    j = craig_jacobians.jacobian_in_end_frame(l1, l2, q)
+    expected = [(tau[0] - tau[1] * (1 + l1 / l2 * np.cos(q[1]))) / (l1 * np.sin(q[1])), tau[1] / l2]
+    assert_close(end_effector_force(j, tau, q), expected, 1e-13)
+    with pytest.raises(RobotDynamicsError, match="singular"):
+        end_effector_force(craig_jacobians.jacobian_in_end_frame(l1, l2, np.zeros(2)), tau, [0.0, 0.0])
+    wide, force = np.random.default_rng(2).normal(size=(3, 5)), np.array([1.0, -2.0, 0.5])
+    assert_close(end_effector_force(wide, wide.T @ force, np.zeros(5)), force, 1e-12)

@@ -70,6 +70,7 @@ def test_particle_on_a_sphere() -> None:
     run = run_constrained(model, sphere, q, qd, still, 1.0, 0.01)
     assert_close(run.q, lavalle_closed_chain.sphere_motion(q, qd, run.times), 1e-8)
     assert_close(run.multipliers[:, 0], np.full(101, lavalle_closed_chain.sphere_multiplier(2.0, qd)), 1e-8)
+    assert_close(run.q @ np.cross(q, qd), np.zeros(101), 1e-8)  # the plane (13.178)
     assert run.error.max() < 1e-14 < run.drift.max() < 1e-8
 
 
@@ -83,6 +84,7 @@ def test_knife_edge_on_an_incline() -> None:
         return Constraints(np.array([[s, -c, 0.0]]), np.array([qd[2] * (c * qd[0] + s * qd[1])]), np.zeros(1))
 
     run = run_constrained(model, blade, np.zeros(3), [0, 0, rate], still, 2.0, 0.01)
+    assert_close(run.times, np.linspace(0.0, 2.0, 201), 1e-14)
     assert_close(run.q[:, :2], lavalle_closed_chain.knife_edge(slope, rate, 9.81, run.times), 1e-8)
     assert_close(run.q[:, 2], rate * run.times, 1e-12)
 
@@ -169,6 +171,28 @@ def test_errors_decay_as_by_baumgarte() -> None:
         assert end[:3] @ end[:3] - 1 == pytest.approx(expected, abs=1e-9)
 
 
+def test_a_right_side_is_followed() -> None:
+    """LaValle (13.165), x' = f(x, u) = u x with u = 0.5: x grows as exp(u t), the drive pushes with m x''."""
+    model, u = particle(2.0, [0, 0, 0]), 0.5
+
+    def driven(q: Array, qd: Array) -> Constraints:
+        return Constraints(np.array([[1.0, 0, 0]]), np.array([-u * qd[0]]), np.zeros(1), np.array([u * q[0]]))
+
+    start = np.array([0.4, 0.0, 0.0])
+    run = run_constrained(model, driven, start, [0.2, 1.0, 0.0], still, 1.0, 0.01)
+    assert_close(run.q[-1], [0.4 * np.exp(0.5), 1.0, 0.0], 1e-8)
+    assert_close(run.multipliers[:, 0], 2.0 * u**2 * run.q[:, 0], 1e-8)
+    with pytest.raises(RobotDynamicsError, match=r"initial velocity .*\[-0\.2"):
+        run_constrained(model, driven, start, np.zeros(3), still, 1.0)
+    assert_close(consistent_velocity(model, start, [0.0, 1.0, 0.0], driven(start, start)), [0.2, 1.0, 0.0], 1e-14)
+    qd, qdd = driven_motion(model, driven, start, ["b", "c"], [1.0, 0.0], [0.0, 0.0])
+    assert_close([qd, qdd], [[0.2, 1.0, 0.0], [0.1, 0.0, 0.0]], 1e-14)
+    tau, forces = constrained_inverse_dynamics(model, start, qd, qdd, driven(start, qd), ["b", "c"])
+    assert_close(np.append(tau, forces), [0.0, 0.0, 0.2], 1e-12)
+    too_fast = constrained_forward_dynamics(model, start, qd * 2, [0, 0, 0], driven(start, qd * 2), stabilisation=5.0)
+    assert too_fast.qdd[0] == pytest.approx(u * 0.4 - 2 * 5.0 * 0.2)
+
+
 def test_bad_requests_name_the_culprit(model: RobotModel) -> None:
     q, qd, tau, c = case(model, 8, 2)
     names = model.joint_names
@@ -210,6 +234,12 @@ def test_jacobian_and_drift_are_rates_of_the_gap(robot: robots_with_drives.Robot
     speed = robots_with_drives.stride(robot, model.joint_names, qd)
     now = loop_constraints(model, q, qd)
     size = 10.0 * len(model.link_names)
+    (loop,) = model.loops
+    a, b = (
+        model.link_pose(q, link) @ [*point, 1.0]
+        for link, point in ((loop.link_a, loop.point_a), (loop.link_b, loop.point_b))
+    )
+    assert_close(now.error, (b - a)[:3], 1e-12, size)
 
     def rate(t: float) -> Array:
         return np.asarray(loop_constraints(model, q + qd * t, qd).jacobian @ qd)

@@ -1,13 +1,74 @@
-"""Reasons why dynamic coefficients are zero: Milicevic below (2.15)."""
+"""Energies and momentum of the links, and reasons why dynamic coefficients are zero: Milicevic below (2.15)."""
 
 import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import assume, given
 from numpy.typing import ArrayLike
 
-from oracles import craig_planar_2r, craig_rp
+from oracles import craig_planar_2r, craig_rp, tsai_exercises, tsai_pointer
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.textbooks.lagrange import named_coefficients
-from support import arms
-from support.worked_arms import DOWN, IN_PLANE, chain, load, sliding
+from robot_dynamics_ros.textbooks.lagrange import (
+    arm_angular_momentum,
+    lagrangian_by_traces,
+    link_energies,
+    named_coefficients,
+)
+from support import arms, robots_with_drives
+from support.comparing import assert_close
+from support.pinocchio_peer import Peer
+from support.worked_arms import DOWN, IN_PLANE, chain, load, pointer, sliding, turning
+
+
+@given(robot=robots_with_drives.robots())
+def test_lagrangian_of_any_robot(robot: robots_with_drives.Robot) -> None:
+    """Milicevic (2.3), with couplings, rotors and payload, is K - P of the kernels."""
+    model = robot.model()
+    assume(len(model.moving_joints) <= 8)
+    q, qd, _ = robots_with_drives.state(robot, model.n)
+    kinetic, potential = model.kinetic_energy(q, qd), model.potential_energy(q)
+    assert_close(lagrangian_by_traces(model, q, qd), kinetic - potential, 1e-10, abs(kinetic) + abs(potential) + 1.0)
+
+
+def test_energies_of_craigs_links() -> None:
+    """Craig (6.69), (6.73): two point masses; those of any tree add up to the energies of the kernels."""
+    p, q, qd = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0), np.array([0.4, 0.9]), np.array([1.0, -2.0])
+    first = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 0.0)
+    k, u = link_energies(load(arms.craig_planar_2r(p), np.array(IN_PLANE) * p.g), q, qd)
+    for values, energy in ((k, craig_planar_2r.kinetic_energy), (u, craig_planar_2r.potential_energy)):
+        state = (q, qd) if energy is craig_planar_2r.kinetic_energy else (q,)
+        both, one = energy(p, *state).real, energy(first, *state).real
+        assert_close(values, [one, both - one], 1e-14)
+
+
+@given(arm=arms.trees(6))
+def test_energies_and_momentum_of_trees(arm: arms.Arm) -> None:
+    """Energies add up to those of the kernels; Pinocchio's centroidal momentum, moved to a point."""
+    model = RobotModel.from_urdf(arm.urdf)
+    q, qd = (x[0] for x in arms.states(arm.seed, model.n, 1)[:2])
+    k, u = link_energies(model, q, qd)
+    assert_close([k.sum(), u.sum()], [model.kinetic_energy(q, qd), model.potential_energy(q)], 1e-10)
+    peer, point = Peer(arm.urdf, model.joint_names), np.array([0.3, -0.2, 0.5])
+    h = pin.computeCentroidalMomentum(peer.model, peer.data, peer.q(q), peer.v(qd))
+    about = h.angular + np.cross(peer.data.com[0] - point, h.linear)
+    assert_close(arm_angular_momentum(model, q, qd, point), about, 1e-10)
+
+
+def test_momentum_of_the_pointer() -> None:
+    """Tsai exercise 5."""
+    p, q, qd = tsai_pointer.Parameters(0.8, 1.2), np.array([0.4, 0.7]), np.array([1.3, -0.6])
+    expected = tsai_exercises.pointer_angular_momentum(p.m, p.length, q, qd)
+    assert_close(arm_angular_momentum(load(pointer(p), DOWN), q, qd), expected, 1e-14)
+
+
+def test_spin_of_rotors() -> None:
+    """(M qd)_1 is the momentum about the axis of joint 1, also with a rotor on link 1 that drives joint 2."""
+    arm = chain((turning(), arms.Link("", 1.0, (0.2, 0, 0))), (turning((0.5, 0, 0)), arms.Link("", 2.0, (0.3, 0, 0))))
+    drive = {"joints": {"joint2": {"rotor_inertia": 0.01, "gear_ratio": 50.0, "rotor_carrier": "parent"}}}
+    model, q, qd = robots_with_drives.load(arm, drive), np.array([0.3, 1.1]), np.array([0.7, -2.0])
+    total = arm_angular_momentum(model, q, qd)[2]
+    assert total == pytest.approx((model.mass_matrix(q) @ qd)[0], rel=1e-13)
+    assert abs(total - arm_angular_momentum(load(arm, DOWN), q, qd)[2]) > 0.5
 
 
 def reasons_of(model: RobotModel, q: ArrayLike) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 
 from oracles import craig_inertia, tsai_exercises
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.textbooks import mass_properties
+from robot_dynamics_ros.textbooks import mass_properties, newton_euler
 from support import arms
 from support.comparing import assert_close
 
@@ -83,8 +83,10 @@ def test_pointer(elevation: float) -> None:
     central = mass_properties.rotated(mass_properties.rod_inertia(m, length), turn)
     about_o = mass_properties.parallel_axes(m, central, length / 2.0 * u)
     assert_close(about_o, tsai_exercises.pointer_inertia(m, length, q), 1e-15)
-    momentum = about_o @ (qd[0] * np.array([0.0, 0.0, 1.0]) + qd[1] * across)
-    assert_close(momentum, tsai_exercises.pointer_angular_momentum(m, length, q, qd), 1e-15)
+    w, p_c = qd @ [[0.0, 0.0, 1.0], across], length / 2.0 * u
+    expected = tsai_exercises.pointer_angular_momentum(m, length, q, qd)
+    assert_close(about_o @ w, expected, 1e-15)
+    assert_close(newton_euler.angular_momentum(m, central, p_c, np.cross(w, p_c), w), expected, 1e-15)
 
 
 def test_principal_axes() -> None:
@@ -97,12 +99,43 @@ def test_principal_axes() -> None:
 
 
 def test_moment_about_a_line() -> None:
-    """Tsai (9.5): the integral of the squared distance from the line."""
-    points, masses = solid_cylinder(2.0, 0.2, 0.6)
-    u = np.array([0.6, 0.0, 0.8])
+    """Tsai (9.5): the sum of the squared distances of points from the line; products of inertia are not zero."""
+    rng, u = np.random.default_rng(0), np.array([0.6, 0.0, 0.8])
+    points, masses = rng.normal(size=(5, 3)), rng.uniform(0.1, 1.0, 5)
     expected = masses @ ((points**2).sum(axis=1) - (points @ u) ** 2)
-    got = mass_properties.moment_of_inertia(mass_properties.cylinder_inertia(2.0, 0.2, 0.6), 3.0 * u)
+    got = mass_properties.moment_of_inertia(inertia_of(points, masses), 3.0 * u)
     assert got == pytest.approx(expected, rel=1e-13)
+
+
+def test_moments_of_points() -> None:
+    """Tsai (9.2), (9.4), (9.5), (9.7)-(9.8): sums over points; a rod has the radius of gyration l / sqrt(12)."""
+    rng, u, w = np.random.default_rng(1), np.array([0.6, 0.0, 0.8]), np.array([0.0, 1.0, 0.0])
+    points, masses = rng.normal(size=(5, 3)), rng.uniform(0.1, 1.0, 5)
+    inertia = mass_properties.inertia_of_points(masses, points)
+    assert_close(inertia, inertia_of(points, masses), 1e-14)
+    assert_close(mass_properties.second_moment(inertia, 2.0 * u), masses @ np.cross(points, np.cross(u, points)), 1e-14)
+    product = mass_properties.product_of_inertia(inertia, u, w)
+    assert product == pytest.approx(-masses @ ((points @ u) * (points @ w)), rel=1e-13)
+    rod = mass_properties.rod_inertia(2.0, 0.6)
+    assert mass_properties.radius_of_gyration(2.0, rod, [1, 1, 0]) == pytest.approx(0.6 / np.sqrt(12.0), rel=1e-14)
+    with pytest.raises(RobotDynamicsError, match="mass is 0"):
+        mass_properties.radius_of_gyration(0.0, rod, [1, 0, 0])
+
+
+def test_body_with_a_density() -> None:
+    """Tsai (9.1), (9.8), Craig (6.17): a bar whose density grows as x, by hand; a homogeneous box."""
+    lower, upper = np.array([0.0, -0.1, -0.2]), np.array([0.6, 0.1, 0.2])
+    masses, points = mass_properties.point_masses(lambda p: 1000.0 * p[:, 0], lower, upper)
+    mass, xx = 1000.0 * 0.6**2 / 2.0 * 0.08, 0.6**2 / 2.0  # the integral of x^2 is m l^2 / 2
+    assert masses.sum() == pytest.approx(mass, rel=1e-13)
+    assert_close(mass_properties.center_of_mass(masses, points), [0.4, 0.0, 0.0], 1e-14)
+    yy, zz = 0.1**2 / 3.0, 0.2**2 / 3.0
+    expected = mass * np.diag([yy + zz, xx + zz, xx + yy])
+    assert_close(mass_properties.inertia_of_points(masses, points), expected, 1e-13)
+    m, *size = BOX
+    half = np.array(size) / 2.0
+    box = mass_properties.point_masses(lambda p: np.full(len(p), m / np.prod(size)), -half, half)
+    assert_close(mass_properties.inertia_of_points(*box), mass_properties.box_inertia(m, size), 1e-14)
 
 
 def test_parts_add_up_to_the_model() -> None:

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 from oracles import craig_jacobians
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks.propagation import (
+    angle_rate_matrix,
+    angular_velocity,
     cross_matrix,
     force_jacobian,
     force_transform,
@@ -64,11 +67,38 @@ def test_a_rotation_alone_changes_the_axes_of_a_jacobian() -> None:
 
 
 def test_craig_exercise_5_11() -> None:
-    pose = craig_jacobians.EXERCISE_5_11_POSE.copy()
-    u, _, v_t = np.linalg.svd(pose[:3, :3])
-    pose[:3, :3] = u @ v_t  # its printed digits completed
-    result = velocity_transform(inverse_pose(pose)) @ craig_jacobians.EXERCISE_5_11_VELOCITY
-    assert_close(result, craig_jacobians.EXERCISE_5_11_ANSWER, 1e-4)
+    """The printed axes, 0.866 and 0.500, need a tolerance."""
+    pose = craig_jacobians.EXERCISE_5_11_POSE
+    with pytest.raises(RobotDynamicsError, match=r"differs from 1 by 4\.4e-05"):
+        inverse_pose(pose)
+    result = velocity_transform(inverse_pose(pose, 2e-3)) @ craig_jacobians.EXERCISE_5_11_VELOCITY
+    assert_close(result, craig_jacobians.EXERCISE_5_11_ANSWER, 1e-5)
+    assert_close(force_transform(pose, 2e-3).T @ velocity_transform(pose, 2e-3), np.eye(6), 1e-14)
+
+
+SETS = [a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if b not in (a, c)]
+
+
+@pytest.mark.parametrize("axes", [*SETS, *map(str.upper, SETS)])
+def test_rates_of_all_24_sets_of_angles(axes: str) -> None:
+    """Craig (5.37), (5.41), (5.42): against SciPy's rotations and their slopes."""
+    angles, rates = np.array([0.4, -1.1, 0.7]), np.array([0.3, 1.2, -0.8])
+    rotations = [Rotation.from_euler(axes, angles + h * rates).as_matrix() for h in (-1e-4, 0.0, 1e-4)]
+    w = angular_velocity(rotations[1], (rotations[2] - rotations[0]) / 2e-4)
+    assert_close(angle_rate_matrix(axes, angles) @ rates, w, 1e-7)
+
+
+def test_euler_angle_rates_in_print() -> None:
+    """Craig (5.42), example 5.2; (5.37) for a rotation about z."""
+    expected = craig_jacobians.zyz_rates_to_angular_velocity(0.4, -1.1)
+    assert_close(angle_rate_matrix("ZYZ", [0.4, -1.1, 0.7]), expected, 1e-15)
+    about_z = Rotation.from_euler("z", 0.6).as_matrix()
+    assert_close(angular_velocity(about_z, 1.5 * cross_matrix([0, 0, 1]) @ about_z), [0.0, 0.0, 1.5], 1e-15)
+    for axes in ("ZZY", "Zyz", "zy", "abc"):
+        with pytest.raises(RobotDynamicsError, match=axes):
+            angle_rate_matrix(axes, [0.1, 0.2, 0.3])
+    with pytest.raises(RobotDynamicsError, match="skew"):
+        angular_velocity(about_z, about_z)
 
 
 @pytest.mark.parametrize("pose", [np.eye(3), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), np.full((4, 4), np.nan)])

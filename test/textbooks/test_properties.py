@@ -61,6 +61,9 @@ def test_coriolis_matrix_of_any_robot(robot: robots_with_drives.Robot) -> None:
     assert_close(c, model.coriolis_matrix(q, qd), 1e-10)
     n = properties.skew_symmetric_matrix(model, q, qd)
     assert_close(n.T, -n, 1e-10, float(np.abs(c).max()))
+    stride = robots_with_drives.stride(robot, model.joint_names, qd)
+    rate = robots_with_drives.slope(lambda t: model.mass_matrix(q + qd * t), stride)  # (9.109)
+    assert_close(n, rate - 2.0 * c, 1e-8, stride * float(np.abs(model.mass_matrix(q)).max()))
 
 
 def test_planar_elbow() -> None:
@@ -84,13 +87,15 @@ def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
         return np.array([2.0, 1.0, 20.0]) * np.sin([3.0 * t, 5.0 * t, 4.0 * t])
 
     def rates(t: float, z: np.ndarray) -> np.ndarray:
-        return np.concatenate([z[3:], model.forward_dynamics(z[:3], z[3:], torque(t))])
+        tau, qd = torque(t), z[3:6]
+        return np.concatenate([qd, model.forward_dynamics(z[:3], qd, tau), [qd @ tau]])
 
     time = np.linspace(0.0, 2.0, 801)
-    motion = solve_ivp(rates, (0.0, 2.0), np.zeros(6), t_eval=time, rtol=1e-11, atol=1e-12).y.T
-    q, qd = motion[:, :3], motion[:, 3:]
+    motion = solve_ivp(rates, (0.0, 2.0), np.zeros(7), t_eval=time, rtol=1e-11, atol=1e-12).y.T
+    q, qd = motion[:, :3], motion[:, 3:6]
     energy, work = properties.energy_balance(model, time, q, qd, [torque(t) for t in time])
     assert np.ptp(energy) > 1.0  # J
+    assert_close(work, motion[:, 6], 1e-7)
     assert_close(work, energy - energy[0], 1e-7)
     energy, work = properties.energy_balance(model, time, q, qd, np.array([torque(t) for t in time]) + 0.5 * qd)
     assert work[-1] - (energy[-1] - energy[0]) > 0.1  # what friction would take
@@ -134,6 +139,46 @@ def test_every_position_keeps_to_them(robot: str, load_robot: Callable[..., Robo
         assert np.all((model.position_lower <= at) & (at <= model.position_upper))
 
 
+@given(robot=robots_with_drives.robots())
+def test_guaranteed_bounds_of_any_robot(robot: robots_with_drives.Robot) -> None:
+    """Spong (9.112), (9.120) with couplings, rotors and payload: at random positions of a range, and at its ends."""
+    model = robot.model()
+    assume(len(model.moving_joints) <= 8)
+    low, high = -np.ones(model.n), np.full(model.n, 2.0)
+    lowest, highest = properties.guaranteed_inertia_bounds(model, low, high)
+    q = np.vstack([low, high, np.random.default_rng(robot.bare.seed).uniform(low, high, (200, model.n))])
+    eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
+    assert lowest <= eigenvalues[:, 0].min() + 1e-12 * highest
+    assert highest >= eigenvalues[:, -1].max() * (1 - 1e-12)
+    _, qd, _ = robots_with_drives.state(robot, model.n)
+    beta = properties.passivity_bound(model, low, qd, low, high)
+    total, potential = model.kinetic_energy(low, qd) + model.potential_energy(low), model.potential_energy(q)
+    assert beta >= total - potential.min() - 1e-12 * (abs(total) + np.abs(potential).max())
+
+
+def test_guaranteed_bounds_of_the_planar_elbow() -> None:
+    """At q2 = 0 the upper bound is attained: both links are stretched. The lower one is det / (A_11 + A_22) there."""
+    p = spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)
+    model = load(elbow(p), IN_PLANE)
+    lowest, highest = properties.guaranteed_inertia_bounds(model)
+    searched = inertia_bounds(model)
+    assert highest == pytest.approx(searched.upper, rel=1e-12)
+    d = spong_elbow.mass_matrix(p, np.zeros(2))
+    own = (p.m1 * p.lc1**2 + p.i1) * d[1, 1]
+    assert lowest == pytest.approx(own / np.trace(d), rel=1e-12)
+    assert 0.2 * searched.lower < lowest < searched.lower
+    q, qd = np.array([0.5 * np.pi, 0.0]), np.array([1.0, -2.0])  # upright; the weights fall twice their height
+    fall = 2.0 * p.g * (p.m1 * p.lc1 + p.m2 * (p.l1 + p.lc2))
+    assert properties.passivity_bound(load(elbow(p), [0, -p.g, 0]), q, qd) == pytest.approx(
+        model.kinetic_energy(q, qd) + fall, rel=1e-12
+    )
+
+
+def test_massless_links_have_the_bound_zero() -> None:
+    arm = arms.planar_2r(0.5, 0.4, arms.Link(""), arms.Link("", 1.0, (0.4, 0, 0)))
+    assert properties.guaranteed_inertia_bounds(load(arm, DOWN))[0] == 0.0
+
+
 def test_invalid_ranges_are_refused() -> None:
     arm = arms.random_arm(np.random.default_rng(2), [0, 1], ["continuous", "prismatic"])
     slide = arm.movable[1]
@@ -166,6 +211,14 @@ def test_planar_elbow_has_spongs_parameters() -> None:
     assert_close(np.array([izz1 + izz2, P.l1 * mcx2, izz2, mcx1, mcx2]), spong_elbow.parameters(P), 1e-13)
     assert values.keys() == {"link1.mcy", "link2.mcy"}
     assert_close(list(values.values()), [0.0, 0.0], 1e-15)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_spongs_regressor(seed: int) -> None:
+    """Spong (9.132) corrected times (9.133) is the torque of the kernels."""
+    q, qd, qdd = (x[0] for x in arms.states(seed, 2, 1))
+    torque = load(elbow(P), [0, -P.g, 0]).inverse_dynamics(q, qd, qdd)
+    assert_close(properties.elbow_regressor(q, qd, qdd, P.g) @ spong_elbow.parameters(P), torque, 1e-12)
 
 
 def test_without_gravity_three_are_left() -> None:

@@ -23,7 +23,7 @@ from robot_dynamics_ros.analysis.identification.parameterization import Paramete
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _SIGNIFICANT = 1.0  # standard error: Breiman et al. 1984, "Classification and regression trees"
-_BETTER = 0.95  # of the RMS error
+_BETTER = 0.97  # of the RMS error
 _LARGEST_STEP = math.log(1.2)  # of the logarithm of a velocity
 _REFINEMENTS = tuple(2.0**power for power in (0.5, 0.25, 0.125, 0.0625))  # of velocities: the grid has the factor 2
 _SIMPLER: tuple[dict[str, Any], ...] = (
@@ -36,7 +36,7 @@ Shapes = tuple[FrictionShape, ...]
 def chosen_shapes(parameterization: Parameterization, samples: Samples, values: Array, noise: Array) -> Shapes:
     """Return the friction shape of each joint, chosen by cross-validation with the inertias of ``values`` (p,).
 
-    Another shape than viscous and Coulomb friction must reduce the RMS error by 5 % and a standard error, and must not
+    Another shape than viscous and Coulomb friction must reduce the RMS error by 3 % and a standard error, and must not
     increase the error of all samples, including those at rest. Tried in turn are friction that depends on the load,
     v |v| or v^3, the Stribeck effect or a sigmoid, whose velocities are refined, and again the load; terms that others
     make superfluous are left out. ``noise`` (n,) weights the joints.

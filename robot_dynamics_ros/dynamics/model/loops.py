@@ -27,21 +27,24 @@ _ITERATIONS = 100
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """k constraints G(q) qd = 0 at one state.
+    """k constraints G(q) qd = f at one state, LaValle (13.165), (13.170).
 
     Attributes
     ----------
     jacobian
         G (k, n).
     drift
-        dG/dt qd (k,): G qdd + drift = 0.
+        dG/dt qd - df/dt (k,): G qdd + drift = 0.
     error
         phi(q) (k,), 0 if satisfied, with G = dphi/dq, LaValle (13.171). Zeros for constraints on velocities only.
+    rate
+        Right side f (k,), such as f(q, u) for an input u; 0 for closed loops.
     """
 
     jacobian: Array
     drift: Array
     error: Array
+    rate: Array | float = 0.0
 
 
 def loop_constraints(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Constraints:

@@ -55,12 +55,28 @@ class RobotQueries(RobotProperties):
         ``moving_joints``. The axial component is the joint's torque without the part of its rotor. For coupled joints
         it is the torque of an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
         """
-        bound, shape = self._bound(entries.joint_wrenches_batch), (len(self.moving_joints), 6)
-        wrenches = {} if external_wrenches is None else external_wrenches
-        reactions = self._run(bound, shape, wrenches, q=q, qd=qd, qdd=qdd)
+        reactions = self._reactions(q, qd, qdd, external_wrenches)
         axes = self._data.link_rotations.reshape(-1, 3, 3)
         force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (reactions[..., :3], reactions[..., 3:]))
         return np.concatenate([force, moment], axis=-1)
+
+    def bearing_loads(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """Return the load (..., moving joints, 3) on the bearing of each moving joint, from the joint reactions.
+
+        Magnitudes of the force along the joint's axis (N), of the force normal to it (N), and of the moment normal to
+        it (Nm), about the origin of the child link's frame: Tsai (9.63)-(9.68). Arguments and errors as for
+        ``joint_reactions``.
+        """
+        fx, fy, fz, mx, my, _ = np.moveaxis(self._reactions(q, qd, qdd, external_wrenches), -1, 0)
+        return np.stack([np.abs(fz), np.hypot(fx, fy), np.hypot(mx, my)], axis=-1)
+
+    def _reactions(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None) -> Array:
+        """Return ``joint_reactions`` in the axes of the bodies' frames, whose z axis is the joint's axis."""
+        bound, shape = self._bound(entries.joint_wrenches_batch), (len(self.moving_joints), 6)
+        wrenches = {} if external_wrenches is None else external_wrenches
+        return self._run(bound, shape, wrenches, q=q, qd=qd, qdd=qdd)
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Return the regressor Y (..., n, parameters) at ``q``, ``qd``, ``qdd`` (..., n): Spong (9.121).

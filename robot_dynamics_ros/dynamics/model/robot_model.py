@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.files import read_bytes
-from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
+from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf, textbook_arm_names
 from robot_dynamics_ros.dynamics.kernels import entries
 from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import LOAD_BACKDRIVING, LOAD_DRIVING
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.assembly import assemble
 from robot_dynamics_ros.dynamics.model.couplings import resolve
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.dynamics.model.dh_file import textbook_arm
+from robot_dynamics_ros.dynamics.model.dh_table import Body, dh_urdf
+from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file, read_dynamics_file
 from robot_dynamics_ros.dynamics.model.inertia import payload_inertial, real_numbers
 from robot_dynamics_ros.dynamics.model.model_data import (
     ModelData,
@@ -54,23 +56,51 @@ class RobotModel(RobotQueries):
         gravity: Sequence[float] | None = None,
         joints: Sequence[str] | None = None,
         locked: Mapping[str, float] | None = None,
+        **parameters: float,
     ) -> RobotModel:
-        """Return the model of a robot that this package installs: panda, planar_2r, puma560, scara or ur5e.
+        """Return the model of an installed robot: panda, planar_2r, puma560, scara, ur5e, or a textbook arm.
 
         Parameters
         ----------
         name
-            Name of the robot; the message for an unknown one lists all.
+            Name of the robot; the message for an unknown one lists those with a URDF, docs/dh_tables.md the arms.
         dynamics
             Name of an installed dynamics file such as "panda_coulomb", "none", or a path, in this order. None: the
-            installed file with the robot's name, if there is one.
+            installed file with the robot's name, if there is one; of a textbook arm its own.
         gravity, joints, locked
             As for ``from_urdf``, also in errors. An unknown name raises RobotDynamicsError.
+        parameters
+            Of a textbook arm such as craig_rp, by name: lengths, masses and so on, docs/dh_tables.md.
         """
-        urdf, extra = robot_urdf(name), dynamics_file(dynamics, name)
+        extra: str | DynamicsFile | None = dynamics_file(dynamics, name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RobotModelWarning)  # published values: see the headers
-            return cls.from_urdf_file(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)
+            if name not in textbook_arm_names():
+                if parameters:
+                    raise RobotModelError(f"{name}: it has no parameters {', '.join(parameters)}. Cure: leave them out")
+                return cls.from_urdf_file(
+                    robot_urdf(name), dynamics=extra, gravity=gravity, joints=joints, locked=locked
+                )
+            urdf, own = textbook_arm(name, parameters)
+            extra = parse_dynamics_file(own, name) if dynamics is None else extra
+            return cls.from_urdf(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)
+
+    @classmethod
+    def from_dh(
+        cls,
+        rows: ArrayLike,
+        convention: str = "standard",
+        joints: str | None = None,
+        links: Sequence[Body | None] | None = None,
+        gravity: Sequence[float] | None = None,
+    ) -> RobotModel:
+        """Return the model of a table of Denavit-Hartenberg parameters; ``dh_urdf`` describes arguments and errors.
+
+        ``gravity`` (3,), m/s^2, is in frame 0, which is the root frame; None: 0 0 -9.81.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobotModelWarning)  # a table has no limits, and need not have masses
+            return cls.from_urdf(dh_urdf(rows, convention, joints, links), gravity=gravity)
 
     @classmethod
     def from_urdf_file(

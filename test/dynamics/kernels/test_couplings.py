@@ -51,6 +51,7 @@ def test_remotely_driven_elbow(seed: int) -> None:
     content = {"coordinates": ["p1", "p2"], "couplings": couplings, "gravity": [0.0, -p.g, 0.0]}
     model = load(elbow(p), content)
     assert model.joint_names == ("p1", "p2")
+    assert model.coupling_matrix[:2].tolist() == [[1.0, 0.0], [-1.0, 1.0]]
     for q, qd, qdd in zip(*arms.states(seed, 2, 10), strict=True):
         _agrees(model, spong_remotely_driven_elbow, p, q, qd, qdd)
         expected = spong_remotely_driven_elbow.coriolis_matrix(p, q, qd)

@@ -63,3 +63,15 @@ def test_forces_in_the_planar_arm(seed: int) -> None:
         reactions = model.joint_reactions(q, qd, qdd)
         assert_close(reactions[:, :3], tsai_planar_2r.joint_forces(p, q, qd, qdd), 1e-13, 100.0)
         assert_close(reactions[:, 5], tsai_planar_2r.torque(p, q, qd, qdd), 1e-13, 1000.0)
+
+
+@pytest.mark.parametrize("axis", [[0, 0, 1], [1, 0, 0]])
+def test_bearing_load_of_a_whirling_mass(axis: list[int]) -> None:
+    """2 kg turn at 3 rad/s, 0.3 m from the axis and 0.1 m above the bearing; gravity is along the axis."""
+    along, across = np.array(axis, dtype=float), np.array([0.0, 1.0, 0.0])
+    com = (0.3 * across + 0.1 * along).tolist()
+    joints = [arms.Joint("joint", "continuous", "base", "link", axis=axis)]
+    arm = arms.Arm([arms.Link("base"), arms.Link("link", mass=2.0, com=com)], joints)
+    model = RobotModel.from_urdf(arm.urdf, gravity=(-9.81 * along).tolist())
+    weight, pull = 2.0 * 9.81, 2.0 * 3.0**2 * 0.3
+    assert_close(model.bearing_loads([0.7], [3.0], [0.0])[0], [weight, pull, 0.3 * weight + 0.1 * pull], 1e-12)

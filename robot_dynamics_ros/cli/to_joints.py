@@ -1,0 +1,110 @@
+"""robot_dynamics to-joints: a joint trajectory for a path of the end effector.
+
+``run_to_joints`` takes the parsed arguments that ``add_to_joints`` declares.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError, use_one_of
+from robot_dynamics_ros.base.files import read_bytes
+from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
+from robot_dynamics_ros.cli.command_line import add_output, check_output
+from robot_dynamics_ros.cli.live import write_trajectory
+from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot, note_locked
+from robot_dynamics_ros.control.poses import COMPONENTS, pose_of
+from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.inertia import real_numbers
+from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
+from robot_dynamics_ros.textbooks.inverse_kinematics import joint_path
+
+_KEYS = ("link", "components", "points")
+_NO_TURN = (0.0, 0.0, 0.0, 1.0)
+_LARGEST_RATE = 1000.0  # Hz
+
+
+def add_to_joints(parser: argparse.ArgumentParser) -> None:
+    """Set the description of ``parser`` and add the arguments."""
+    parser.description = (
+        "Convert a path of the end effector, poses with times, to a joint trajectory: a spline through the poses, from "
+        "rest to rest, by inverse kinematics within the position limits. Collisions are not considered. "
+        "docs/end_effector_paths.md has the format of the path."
+    )
+    add_named_robot(parser)
+    parser.add_argument("path", type=Path, metavar="PATH", help="file with the path (YAML)")
+    add_joints(parser)
+    parser.add_argument(
+        "--start",
+        type=float,
+        nargs="+",
+        metavar="Q",
+        help="joint positions near those of the first pose, rad or m, which select a posture (default: 0)",
+    )
+    parser.add_argument("--rate", type=float, default=50.0, help="points per second (default: %(default)g)")
+    add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new joint trajectory (YAML)")
+
+
+def run_to_joints(arguments: argparse.Namespace) -> None:
+    """Write the joint trajectory. Raise RobotDynamicsError for an invalid path, and for one that cannot be followed."""
+    check_output(arguments, arguments.output)
+    if not 0.0 < arguments.rate <= _LARGEST_RATE:
+        raise RobotDynamicsError(
+            f"--rate {arguments.rate:g}: out of range. Cure: give more than 0, up to {_LARGEST_RATE:g}"
+        )
+    model = named_robot(arguments).model(
+        joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity
+    )
+    note_locked(model)
+    try:
+        task, points = _read_path(arguments.path, model)
+        times, poses = _sampled(points, arguments.rate)
+        q = joint_path(model, task, times, poses, arguments.start)
+    except RobotDynamicsError as error:
+        raise TrajectoryError(f"{arguments.path}: {error}") from None
+    write_trajectory(TrajectoryPoints(model.joint_names, times, q), arguments.output)
+    print(f"written: {arguments.output}, {len(times)} points; collisions are not checked")
+    print(f"next: {command_text('simulate', arguments, arguments.robot, '--trajectory', arguments.output)}")
+
+
+def _read_path(path: Path, model: RobotModel) -> tuple[Task, Array]:
+    """Return the task, and the points of the path (m, 8): time (s), x y z (m), and quaternion x y z w."""
+    try:
+        content: Any = load_yaml(read_bytes(path, "path"), str(path))
+    except NotPlainYaml as error:
+        raise TrajectoryError(f"not plain YAML: {error}. Cure: correct the file") from None
+    for key in content if isinstance(content, dict) else ("",):
+        if key not in _KEYS:
+            raise TrajectoryError(f"unknown key {key!r}. Cure: {use_one_of(key, _KEYS)}")
+    points = real_numbers(content.get("points"))
+    if points is None or points.ndim != 2 or points.shape[1] not in (4, 8):
+        raise TrajectoryError("no rows of numbers in points. Cure: give t x y z, or t x y z qx qy qz qw, in each")
+    known = COMPONENTS if points.shape[1] == 8 else COMPONENTS[:3]
+    names = str(content.get("components", " ".join(known))).split()
+    if set(names) - set(known):
+        raise TrajectoryError(f"components: {' '.join(names)}. Cure: use some of {' '.join(known)} for these points")
+    points = np.hstack([points, np.tile(_NO_TURN, (len(points), 1))])[:, :8]
+    for row in points:
+        pose_of(row[1:4], row[4:])  # checks the quaternion
+    # A quaternion and its negative are the same orientation: each gets the sign that is nearer to the one before.
+    opposite = (points[1:, 4:] * points[:-1, 4:]).sum(axis=1) < 0.0
+    points[1:, 4:] *= np.cumprod(np.where(opposite, -1.0, 1.0))[:, None]
+    only = model.end_links[0] if len(model.end_links) == 1 else ""
+    return Task(str(content.get("link", only)), tuple(map(COMPONENTS.index, names))), points
+
+
+def _sampled(points: Array, rate: float) -> tuple[Array, Array]:
+    """Return times (m,), s, and poses (m, 4, 4) of a spline from rest to rest; that of quaternions is normalised."""
+    names = ("x", "y", "z", "qx", "qy", "qz", "qw")
+    start = np.zeros((4, len(names)))
+    start[0] = points[0, 1:]
+    spline = Trajectory.from_points(TrajectoryPoints(names, points[:, 0], points[:, 1:]), names, 0.0, start)
+    times, motion = (np.concatenate(parts) for parts in zip(*spline.resampled(1.0 / rate), strict=True))
+    return times, np.array([pose_of(row[:3], row[3:] / np.linalg.norm(row[3:])) for row in motion[:, 0]])

@@ -1,0 +1,132 @@
+"""Inverse kinematics by damped least squares: the first line of Tsai (9.172), for any arm.
+
+The method is Levenberg-Marquardt (Wampler 1986, Nakamura and Hanafusa 1986) from several starts within the position
+limits. It finds solutions, but cannot prove that there are no others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
+
+_STARTS, _STEPS = 32, 200
+_REACHED = 1e-9  # m and rad, norm of the remaining error
+_LARGEST_STEP = 0.5  # rad or m, of a joint between two poses of a path
+_SAME = 1e-4  # rad or m, difference of two solutions in any joint
+_UNLIMITED = (np.pi, 1.0)  # half range of the starts of revolute (rad) and prismatic (m) joints without position limits
+
+
+def inverse_kinematics(
+    model: RobotModel, task: Task, pose: ArrayLike, start: ArrayLike | None = None, starts: int = _STARTS
+) -> Array:
+    """Return positions (k, n) within the limits at which a link has a pose, the nearest to ``start`` first.
+
+    Solutions that differ by whole turns of continuous joints count as one. Of a redundant arm each start gives another.
+
+    Parameters
+    ----------
+    model
+        The robot.
+    task
+        Link, and components of its pose that are required, in root axes: position x y z, rotation about x y z.
+    pose
+        Pose (4, 4) of the link in the root frame, m; components that are not in ``task`` are ignored.
+    start
+        Position (n,) from which the first search starts. None: 0, or the nearest limit.
+    starts
+        Number of searches, at least 1; those after the first start at random positions, the same in every call.
+
+    Raises
+    ------
+    RobotDynamicsError
+        If no search reaches the pose, with the remaining error of the best one; and for an unknown link.
+    """
+    first = np.zeros(model.n) if start is None else model.vector("start", start)
+    q = _within(model, np.vstack([first, _random_positions(model, starts - 1)]))
+    q, error = _descend(model, task, np.asarray(pose, dtype=np.float64), q)
+    distance = np.linalg.norm(error, axis=1)
+    reached = distance < _REACHED
+    if not reached.any():
+        raise RobotDynamicsError(_unreached(model, task, q[distance.argmin()], error[distance.argmin()]))
+    q = q[reached]
+    q += 2 * np.pi * np.where(model.continuous, np.round((first - q) / (2 * np.pi)), 0.0)
+    q = q[np.linalg.norm(q - first, axis=1).argsort(kind="stable")]
+    new = [not (np.abs(q[:i] - x) < _SAME).all(axis=1).any() for i, x in enumerate(q)]
+    return np.asarray(q[new])
+
+
+def joint_path(model: RobotModel, task: Task, times: Array, poses: Array, start: ArrayLike | None = None) -> Array:
+    """Return positions (k, n) along a path of a link, given by poses (k, 4, 4) close to each other.
+
+    ``times`` (k,), s, are for messages. ``start`` (n,) near the first position selects one of several postures; each
+    further position is searched from the one before. Raises RobotDynamicsError, with the time, for a pose that is not
+    reached in this way, and for a step of a joint by more than half a rad or m, as to another posture.
+    """
+    path: list[Array] = []
+    for time, pose in zip(times, poses, strict=True):
+        try:
+            q = inverse_kinematics(model, task, pose, *((path[-1], 1) if path else (start, _STARTS)))[0]
+        except RobotDynamicsError as error:
+            raise RobotDynamicsError(f"at {time:g} s: {error}") from None
+        if path and np.abs(q - path[-1]).max() > _LARGEST_STEP:
+            raise RobotDynamicsError(
+                f"at {time:g} s: joints jump from {path[-1].round(4).tolist()} to {q.round(4).tolist()}. Cure: give "
+                "more poses, or a path away from singularities"
+            )
+        path.append(q)
+    return np.array(path)
+
+
+def _descend(model: RobotModel, task: Task, pose: Array, q: Array) -> tuple[Array, Array]:
+    """Return positions (k, n) and their errors (k, m) after Levenberg-Marquardt steps from ``q`` (k, n)."""
+    error, damping = _error(model, task, pose, q), np.full((len(q), 1, 1), 1e-2)
+    for _ in range(_STEPS):
+        j = model.jacobian(q, task.link)[:, list(task.rows)]
+        transposed = j.swapaxes(1, 2)
+        step = transposed @ np.linalg.solve(j @ transposed + damping * np.eye(j.shape[1]), error[:, :, None])
+        trial = _within(model, q + step[:, :, 0])
+        rest = _error(model, task, pose, trial)
+        better = np.linalg.norm(rest, axis=1) < np.linalg.norm(error, axis=1)
+        q, error = np.where(better[:, None], trial, q), np.where(better[:, None], rest, error)
+        if (np.linalg.norm(error, axis=1) < _REACHED).all():
+            break
+        damping = np.clip(np.where(better[:, None, None], 0.1, 10.0) * damping, 1e-9, 1e9)
+    return q, error
+
+
+def _error(model: RobotModel, task: Task, pose: Array, q: Array) -> Array:
+    """Return translation (m) and rotation vector (rad) from the link's pose at ``q`` (k, n) to ``pose``, (k, m)."""
+    here = model.link_pose(q, task.link)
+    turn = Rotation.from_matrix(pose[:3, :3] @ here[:, :3, :3].swapaxes(1, 2)).as_rotvec()
+    return np.concatenate([pose[:3, 3] - here[:, :3, 3], turn], axis=1)[:, list(task.rows)]
+
+
+def _random_positions(model: RobotModel, count: int) -> Array:
+    """Return positions (count, n) from the whole range of the joints."""
+    prismatic = [name in model.prismatic_joints for name in model.joint_names]
+    half = np.where(prismatic, _UNLIMITED[1], _UNLIMITED[0])
+    low, high = model.position_lower, model.position_upper
+    low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, half) - 2 * half)
+    high = np.where(np.isfinite(high), high, low + 2 * half)
+    return np.random.default_rng(0).uniform(low, high, (count, model.n))
+
+
+def _within(model: RobotModel, q: Array) -> Array:
+    return np.array([model.limit_rows.within(row) for row in q])
+
+
+def _unreached(model: RobotModel, task: Task, q: Array, error: Array) -> str:
+    values = ", ".join(
+        f"{value:.3g} {'m in' if row < 3 else 'rad about'} {'xyz'[row % 3]}"
+        for row, value in zip(task.rows, error, strict=True)
+    )
+    return (
+        f'link "{task.link}" does not reach the pose: {values} remain at q = {q.round(4).tolist()}. Cure: give a pose '
+        "in reach, fewer components, another start or more starts"
+    )
