@@ -15,7 +15,7 @@ from robot_dynamics_ros.cli.model_facts import Facts
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
-from robot_dynamics_ros.textbooks.lagrange import dynamic_coefficients, vanishing_coefficients
+from robot_dynamics_ros.textbooks.lagrange import named_coefficients
 from robot_dynamics_ros.textbooks.link_tree import with_end_effector
 from robot_dynamics_ros.textbooks.newton_euler import NewtonEulerTrace, newton_euler_trace
 from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
@@ -109,7 +109,7 @@ def textbook_sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[s
             yield from _formula_sections(title, trace, language)
         else:
             yield f"{wrapped(title)}\n{_trace_table(trace)}"
-            yield _coefficient_text(trace)
+            yield _coefficient_text(trace["coefficients"])
 
 
 def _formula_facts(model: RobotModel, arm: SymbolicArm, terms: Mapping[str, Any], lines: Iterable[str]) -> Facts:
@@ -167,8 +167,7 @@ def _number_trace(
         "qdd": qdd.tolist(),
         "links": [{"link": name, **step} for name, step in zip(names, steps, strict=True)],
         "tau": dict(zip(model.joint_names, trace.tau.tolist(), strict=True)),
-        **{name: values.tolist() for name, values in dynamic_coefficients(model, q)._asdict().items()},
-        "vanishing": vanishing_coefficients(model, q),
+        "coefficients": named_coefficients(model, q),
     }
 
 
@@ -182,18 +181,11 @@ def _trace_table(trace: Facts) -> str:
     return f"{table(['link', '', 'x', 'y', 'z'], rows)}\ntau: {torques}"
 
 
-def _coefficient_text(trace: Facts) -> str:
+def _coefficient_text(coefficients: Facts) -> str:
     """Return the coefficients that are not zero, and the reasons for the others."""
-    n, lines = len(trace["q"]), ["tau_i = D_ik qk'' + h_ikm qk' qm' + c_i, Milicevic (2.5); h_ikm = h_imk, D_ik = D_ki"]
-    comma = "" if n < 10 else ","
-    for name in "Dhc":
-        values: Any = np.array(trace[name])
-        for index in np.ndindex(values.shape):
-            label = name + comma.join(str(i + 1) for i in index)
-            symmetric = index if name == "D" else index[1:]
-            if list(symmetric) == sorted(symmetric) and label not in trace["vanishing"]:
-                lines.append(f"{label} = {values[index]:.6g}")
-    for reason in dict.fromkeys(trace["vanishing"].values()):
-        labels = [label for label, given in trace["vanishing"].items() if given == reason]
-        lines.append(wrapped(f"zero: {' '.join(labels)}: {reason}"))
+    lines = ["tau_i = D_ik qk'' + h_ikm qk' qm' + c_i, Milicevic (2.5); h_ikm = h_imk, D_ik = D_ki"]
+    lines += [f"{name} = {value:.6g}" for name, (value, reason) in coefficients.items() if not reason]
+    for given in dict.fromkeys(reason for _, reason in coefficients.values() if reason):
+        names = [name for name, (_, reason) in coefficients.items() if reason == given]
+        lines.append(wrapped(f"zero: {' '.join(names)}: {given}"))
     return "\n".join(lines)

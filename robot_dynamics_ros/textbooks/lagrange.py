@@ -75,27 +75,27 @@ def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicC
     )
 
 
-def vanishing_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> dict[str, str]:
-    """Return the reason for each coefficient D_ik, h_ikm, c_i that is zero at q (n,), Milicevic below (2.15).
+def named_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> dict[str, tuple[float, str]]:
+    """Return each coefficient D_ik, h_ikm, c_i at q (n,), and the reason if it is zero: Milicevic below (2.15).
 
-    The keys are such as "D12", "h112" and "c1", with i <= k for D and k <= m for h, which are symmetric. A coefficient
-    that is also zero at three random positions is taken to be zero at all.
+    The keys are such as "D12", "h112" and "c1", with i <= k for D and k <= m for h, which are symmetric. The reason is
+    empty for other numbers. A coefficient that is also zero at three random positions is taken to be zero at all.
     """
     tree, (q,) = checked(robot, q=q)
     moves = [np.any(tree.couplings[tree.path(j)] != 0.0, axis=0) for j in range(len(tree.links))]
     moved = [set(np.flatnonzero(row).tolist()) for row in np.transpose(moves)]
-    here = dynamic_coefficients(tree, q)
-    elsewhere = [dynamic_coefficients(tree, x) for x in np.random.default_rng(0).uniform(-3.0, 3.0, (3, len(q)))]
-    reasons = {}
-    for name, values, *others in zip("Dhc", here, *elsewhere, strict=True):
-        small = _ROUNDING * max(np.abs(other).max(initial=0.0) for other in others)
-        zero, always = np.abs(values) <= small, np.all([np.abs(other) <= small for other in others], axis=0)
-        for index in map(tuple, np.argwhere(zero)):
+    positions = [q, *np.random.default_rng(0).uniform(-3.0, 3.0, (3, len(q)))]
+    named = {}
+    for name, *values in zip("Dhc", *(dynamic_coefficients(tree, x) for x in positions), strict=True):
+        zero = np.abs(values) <= _ROUNDING * np.abs(values).max(initial=0.0)
+        for index in np.ndindex(values[0].shape):
             symmetric = index if name == "D" else index[1:]
             if list(symmetric) == sorted(symmetric):
+                everywhere = all(zeros[index] for zeros in zero)
+                reason = _reason(index, moved) if everywhere else "only at this position" if zero[0][index] else ""
                 label = name + ("" if len(q) < 10 else ",").join(str(i + 1) for i in index)
-                reasons[label] = _reason(index, moved) if always[index] else "only at this position"
-    return reasons
+                named[label] = (0.0 if reason else float(values[0][index]), reason)
+    return named
 
 
 def _reason(index: tuple[int, ...], moved: list[set[int]]) -> str:

@@ -1,7 +1,7 @@
 """Formulas as text and as SymPy: equal to the books for their arms, to the kernels for other robots."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -26,13 +26,15 @@ DOWN = (0.0, 0.0, -10.0)
 
 def values(form: ClosedForm, q: Array, qd: Array) -> tuple[Array, Array, Array]:
     """Return M, V and G as numbers."""
-    numbers = sympy.lambdify([form.arm.q, form.arm.qd], [form.mass_matrix, form.velocity_terms, form.gravity])
-    m, v, g = numbers(q, qd)
+    arm, terms = form.arm, [form.mass_matrix, form.velocity_terms, form.gravity]
+    m, v, g = sympy.lambdify([arm.q, arm.qd, list(arm.values)], terms)(q, qd, list(arm.values.values()))
     return m, v[:, 0], g[:, 0]
 
 
-def assert_the_kernels_agree(model: RobotModel, seed: int, tolerance: float = 1e-10) -> None:
-    form = closed_form(model)
+def assert_the_kernels_agree(
+    model: RobotModel, seed: int, tolerance: float = 1e-10, parameters: Mapping[str, str] | None = None
+) -> None:
+    form = closed_form(model, parameters)
     for q, qd, _ in zip(*arms.states(seed, model.n, 3), strict=True):
         m, v, g = values(form, q, qd)
         scale = float(np.abs(m).max() * (1.0 + qd @ qd) + np.abs(g).max())
@@ -108,6 +110,7 @@ def test_the_text_is_the_books(name: str) -> None:
 @given(robot=robots(largest=2))
 def test_couplings_rotors_and_payload(robot: Robot) -> None:
     assert_the_kernels_agree(robot.model(), robot.seed)
+    assert_the_kernels_agree(robot.model(), robot.seed, parameters={})
 
 
 def test_many_joints_and_no_sympy(load_robot: Callable[..., RobotModel], monkeypatch: pytest.MonkeyPatch) -> None:

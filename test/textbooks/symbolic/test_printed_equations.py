@@ -92,7 +92,7 @@ H = "m2*l1*lc2*s2"
 # Model, replaced symbols, end effector, and the printed elements: the upper triangle of M, and V and G.
 CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, str]]] = {
     # Craig (6.58), (6.60)-(6.62); (6.67), (6.68)
-    "Craig 6.7": (
+    "craig_6.7": (
         load(arms.craig_planar_2r(numbers(craig_planar_2r)), IN_PLANE_G),
         {"lc1": "l1", "lc2": "l2"},
         "tool",
@@ -117,7 +117,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         },
     ),
     # Craig (6.79)-(6.89), without the arbitrary constants of P; z of link 2 is along its joint
-    "Craig 6.9": (
+    "craig_6.9": (
         load(arms.craig_rp(numbers(craig_rp)), IN_PLANE_G),
         {},
         None,
@@ -132,7 +132,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         },
     ),
     # Tsai (9.114)-(9.120)
-    "Tsai 9.8.1": (
+    "tsai_9.8.1": (
         load(arms.tsai_planar_2r(numbers(tsai_planar_2r)), IN_PLANE_G),
         RODS,
         "tool",
@@ -143,7 +143,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         },
     ),
     # Tsai (9.139)-(9.145)
-    "Tsai 9.8.2": (
+    "tsai_9.8.2": (
         load(arms.tsai_scara(numbers(tsai_scara)), DOWN_G),
         RODS,
         None,
@@ -155,7 +155,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         },
     ),
     # Tsai (9.164)-(9.171): kappa_1 = k3 + k4 + N13^2 I3 + m2 a1^2
-    "Tsai 9.9": (
+    "tsai_9.9": (
         with_gears(),
         {},
         None,
@@ -174,7 +174,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
             "- m2*l1*lc2*s2*q1'*q2'",
         },
     ),
-    "Tsai exercises 7 and 10": (
+    "tsai_exercises_7_and_10": (
         load(pointer(numbers(tsai_pointer)), DOWN_G),
         {"Iyy2": ROD.format(2), "Izz2": ROD.format(2)},
         None,
@@ -184,7 +184,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
             "G": "0; m2*g*lc2*c2",
         },
     ),
-    "Tsai exercise 8": (
+    "tsai_exercise_8": (
         load(planar_3r(numbers(tsai_planar_3r)), DOWN_G),
         RODS | {"Izz3": ROD.format(3)},
         None,
@@ -197,7 +197,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
             "G": "0; 0; 0",
         },
     ),
-    "Tsai exercises 9 and 12": (
+    "tsai_exercises_9_and_12": (
         load(spatial_3r(numbers(tsai_spatial_3r)), DOWN_G),
         {},
         None,
@@ -210,21 +210,21 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         },
     ),
     # Spong (9.70)-(9.72)
-    "Spong Cartesian": (
+    "spong_cartesian": (
         load(cartesian(numbers(spong_cartesian)), DOWN_G),
         {},
         None,
         {"M": "m1 + m2; 0; m2", "V": "0; 0", "G": "g*(m1 + m2); 0"},
     ),
     # Spong (9.82)-(9.87), with c_112 = -h as h_211 here
-    "Spong elbow": (
+    "spong_elbow": (
         load(elbow(numbers(spong_elbow)), IN_PLANE_G),
         {},
         None,
         {**ELBOW, "h1": f"0; -{H}; -{H}", "h2": f"{H}; 0; 0", "P": "m1*g*lc1*s1 + m2*g*(l1*s1 + lc2*s12)"},
     ),
     # Spong (9.92)-(9.95)
-    "Spong remote elbow": (
+    "spong_remote_elbow": (
         coupled(elbow(numbers(spong_elbow)), REMOTE),
         {},
         None,
@@ -235,7 +235,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         },
     ),
     # Spong (9.104)-(9.108): links 1, 2, 3, 4 are links 1, 3, 4, 2 of the tree, and his l2 is l3
-    "Spong five-bar": (
+    "spong_five_bar": (
         coupled(five_bar(numbers(spong_five_bar)), {"couplings": FIVE_BAR_COUPLINGS}),
         {},
         None,
@@ -246,7 +246,7 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         },
     ),
     # LaValle (13.156)-(13.161), corrected; d1 is l1 and l1 is lc1 here
-    "LaValle 13.13": (load(lavalle(numbers(lavalle_two_link)), IN_PLANE_G), {}, None, ELBOW),
+    "lavalle_13.13": (load(lavalle(numbers(lavalle_two_link)), IN_PLANE_G), {}, None, ELBOW),
 }
 
 
@@ -287,7 +287,7 @@ def test_the_printed_equations(name: str) -> None:
 
 def test_the_trace_of_craigs_arm() -> None:
     """Craig (6.54)-(6.57)."""
-    model, parameters, link, _ = CASES["Craig 6.7"]
+    model, parameters, link, _ = CASES["craig_6.7"]
     arm = symbolic_arm(model, parameters, link)
     trace = newton_euler_trace(arm.tree, *arm.motion)
     dv_c2 = (
@@ -332,7 +332,7 @@ def test_jacobians_of_exercises() -> None:
 
 def test_inverse_jacobian_in_base_axes() -> None:
     """Craig (5.74)."""
-    model, parameters, link, _ = CASES["Craig 6.7"]
+    model, parameters, link, _ = CASES["craig_6.7"]
     arm = symbolic_arm(model, parameters, link)
     rows = "l2*c12; l2*s12; -l1*c1 - l2*c12; -l1*s1 - l2*s12"
     expected = ";".join(f"({row})/(l1*l2*s2)" for row in rows.split(";"))
