@@ -34,6 +34,12 @@ def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTre
     return tree, arrays
 
 
+def cross(a: Array, b: Array) -> Array:
+    """Return the cross product (3,) of a and b (3,); unlike ``numpy.cross`` also of numbers and symbols in NumPy 1."""
+    (a1, a2, a3), (b1, b2, b3) = a, b
+    return np.array([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1])
+
+
 def frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
     """Return the index of the moving link that carries a link's frame, or BASE, and the frame's pose (4, 4) in it.
 

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import checked, to_coordinates
+from robot_dynamics_ros.textbooks.link_tree import checked, cross, to_coordinates
 
 Z = np.array([0.0, 0.0, 1.0])
 
@@ -149,7 +149,7 @@ def euler_moment(inertia: Array, w: Array, dw: Array) -> Array:
     ``inertia`` (3, 3) is about the centre of mass, kg m^2. ``w`` and ``dw`` (3,) are angular velocity and acceleration,
     rad/s and rad/s^2.
     """
-    return np.asarray(inertia @ dw + np.cross(w, inertia @ w))
+    return np.asarray(inertia @ dw + cross(w, inertia @ w))
 
 
 def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
@@ -234,22 +234,22 @@ def newton_euler_trace(
             w_p, dw_p = w[link.parent], dw[link.parent]
             w_i, dw_i = R.T @ w_p, R.T @ dw_p
             # Craig (6.47), Tsai (9.58)
-            dv_i = R.T @ (dv[link.parent] + np.cross(dw_p, P) + np.cross(w_p, np.cross(w_p, P)))
+            dv_i = R.T @ (dv[link.parent] + cross(dw_p, P) + cross(w_p, cross(w_p, P)))
         joint_velocity, joint_acceleration = rates[i] * Z, accelerations[i] * Z
         if link.prismatic:
-            dv_i = dv_i + joint_acceleration + 2.0 * np.cross(w_i, joint_velocity)  # Tsai (9.58)
+            dv_i = dv_i + joint_acceleration + 2.0 * cross(w_i, joint_velocity)  # Tsai (9.58)
         else:
-            dw_i = dw_i + joint_acceleration + np.cross(w_i, joint_velocity)  # Craig (6.46), Tsai (9.53)
+            dw_i = dw_i + joint_acceleration + cross(w_i, joint_velocity)  # Craig (6.46), Tsai (9.53)
             w_i = w_i + joint_velocity  # Craig (6.45), Tsai (9.50)
         w.append(w_i)
         dw.append(dw_i)
         dv.append(dv_i)
         # Craig (6.48), Tsai (9.59)
-        dv_c.append(dv_i + np.cross(dw_i, link.com) + np.cross(w_i, np.cross(w_i, link.com)))
+        dv_c.append(dv_i + cross(dw_i, link.com) + cross(w_i, cross(w_i, link.com)))
         F.append(newton_force(link.mass, dv_c[i]))  # Craig (6.49), Tsai (9.61)
         N.append(euler_moment(link.inertia, w_i, dw_i))  # Craig (6.50), Tsai (9.62)
     rotor_torques = _rotor_torques(tree, [rotor.axis for rotor in tree.rotors], qd, qdd, w, dw, N)
-    f, n = list(F), [N_i + np.cross(link.com, F_i) for N_i, link, F_i in zip(N, tree.links, F, strict=True)]
+    f, n = list(F), [N_i + cross(link.com, F_i) for N_i, link, F_i in zip(N, tree.links, F, strict=True)]
     if loads is not None:
         f, n = ([*np.array(on) + load] for on, load in ((f, loads[:, :3]), (n, loads[:, 3:])))
     tau = [np.float64(0.0)] * len(tree.links)
@@ -259,7 +259,7 @@ def newton_euler_trace(
         if link.parent != BASE:
             f_i = R @ f[i]  # Tsai (9.67)
             f[link.parent] = f[link.parent] + f_i  # Craig (6.51), Tsai (9.65)
-            n[link.parent] = n[link.parent] + R @ n[i] + np.cross(P, f_i)  # Craig (6.52), Tsai (9.66), (9.68)
+            n[link.parent] = n[link.parent] + R @ n[i] + cross(P, f_i)  # Craig (6.52), Tsai (9.66), (9.68)
     torque = sum(rotor_torques, to_coordinates(tree, np.array(tau)))
     return NewtonEulerTrace._make([*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque])
 
@@ -275,7 +275,7 @@ def _rotor_torques(
     for rotor, e, ratio in zip(tree.rotors, axes, tree.rotor_couplings, strict=True):
         c, spin, spin_up = rotor.carrier, ratio @ qd, ratio @ qdd
         if c != BASE:
-            moments[c] = moments[c] + rotor.inertia * (spin_up * e + spin * np.cross(w[c], e))
+            moments[c] = moments[c] + rotor.inertia * (spin_up * e + spin * cross(w[c], e))
             spin_up = spin_up + e @ dw[c]
         torques.append(ratio * rotor.inertia * spin_up)
     return torques

@@ -20,7 +20,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import frame_on_body
+from robot_dynamics_ros.textbooks.link_tree import cross, frame_on_body
 
 _ORTHONORMAL = 1e-6
 _Z = np.array([0.0, 0.0, 1.0])
@@ -141,7 +141,7 @@ def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array,
         r, p = link.placed(position)
         w_parent, v_parent = (np.zeros(3), np.zeros(3)) if link.parent == BASE else (w[link.parent], v[link.parent])
         w[i] = r.T @ w_parent  # (5.48)
-        v[i] = r.T @ (v_parent + np.cross(w_parent, p))  # (5.47)
+        v[i] = r.T @ (v_parent + cross(w_parent, p))  # (5.47)
         if link.prismatic:
             v[i] += rate * _Z  # (5.48)
         else:
@@ -160,7 +160,7 @@ def frame_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) ->
     w, v = link_velocities(LinkTree.of(model), q, qd)
     r, p = pose[:3, :3], pose[:3, 3]
     # The frame is fixed to the body: (5.45), (5.47) without a joint.
-    return np.concatenate([r.T @ (v[body] + np.cross(w[body], p)), r.T @ w[body]])
+    return np.concatenate([r.T @ (v[body] + cross(w[body], p)), r.T @ w[body]])
 
 
 def velocity_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
@@ -207,7 +207,7 @@ def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) ->
     while (parent := tree.links[i].parent) != BASE:
         r, p = tree.links[i].placed(float(positions[i]))
         f[parent] = r @ f[i]  # (5.80)
-        n[parent] = r @ n[i] + np.cross(p, f[parent])  # (5.81)
+        n[parent] = r @ n[i] + cross(p, f[parent])  # (5.81)
         i = parent
     return f, n
 
