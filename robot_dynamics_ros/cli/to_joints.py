@@ -80,10 +80,12 @@ def _read_path(path: Path, model: RobotModel) -> tuple[Task, Array]:
         content: Any = load_yaml(read_bytes(path, "path"), str(path))
     except NotPlainYaml as error:
         raise TrajectoryError(f"not plain YAML: {error}. Cure: correct the file") from None
-    for key in content if isinstance(content, dict) else ("",):
+    if not isinstance(content, dict):
+        raise TrajectoryError(f"{content!r} is not a table. Cure: write keys and values, such as points")
+    for key in content:
         if key not in _KEYS:
             raise TrajectoryError(f"unknown key {key!r}. Cure: {use_one_of(key, _KEYS)}")
-    points = real_numbers(content.get("points"))
+    points = real_numbers(content.get("points", ()))
     if points is None or points.ndim != 2 or points.shape[1] not in (4, 8):
         raise TrajectoryError("no rows of numbers in points. Cure: give t x y z, or t x y z qx qy qz qw, in each")
     known = COMPONENTS if points.shape[1] == 8 else COMPONENTS[:3]

@@ -35,7 +35,10 @@ def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTre
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return the cross product (3,) of a and b (3,); unlike ``numpy.cross`` also of numbers and symbols in NumPy 1."""
+    """Return a x b (3,) of two vectors (3,), of numbers or symbols.
+
+    ``numpy.cross`` of NumPy 1.21 rejects a vector of symbols beside one of floats.
+    """
     (a1, a2, a3), (b1, b2, b3) = a, b
     return np.array([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1])
 

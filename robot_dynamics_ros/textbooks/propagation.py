@@ -48,7 +48,7 @@ def angular_velocity(rotation: ArrayLike, rate: ArrayLike, tolerance: float = _O
     RobotDynamicsError
         If R is not a rotation or dR/dt not its derivative.
     """
-    r = _rotation(rotation, tolerance)
+    r = _rotation("rotation", rotation, tolerance)
     s = np.asarray(rate, dtype=np.float64) @ r.T
     if not np.abs(s + s.T).max() <= tolerance * np.abs(s).max():
         raise RobotDynamicsError(f"dR/dt R^T is not skew-symmetric: {s.tolist()}. Cure: pass the derivative of R")
@@ -85,9 +85,10 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
     # A rotation about fixed axes is the one about moving axes in reverse order.
     sequence = [0, 1, 2] if axes.isupper() else [2, 1, 0]
     for k in sequence:
-        cross = cross_matrix(np.eye(3)["xyz".index(order[k])])
-        columns.append(turn @ np.eye(3)["xyz".index(order[k])])
-        turn = turn @ (np.eye(3) + np.sin(values[k]) * cross + (1.0 - np.cos(values[k])) * cross @ cross)
+        axis = np.eye(3)["xyz".index(order[k])]
+        columns.append(turn @ axis)
+        s = cross_matrix(axis)
+        turn = turn @ (np.eye(3) + np.sin(values[k]) * s + (1.0 - np.cos(values[k])) * s @ s)  # Rodrigues' formula
     return np.column_stack([columns[k] for k in sequence])
 
 
@@ -238,15 +239,15 @@ def _rotation_and_position(pose: ArrayLike, tolerance: float) -> tuple[Array, Ar
     t = np.asarray(pose, dtype=np.float64)
     if t.shape != (4, 4):
         raise RobotDynamicsError(f"pose has shape {t.shape}, expected (4, 4). Cure: pass a homogeneous transform")
-    return _rotation(t[:3, :3], tolerance), t[:3, 3]
+    return _rotation("pose", t[:3, :3], tolerance), t[:3, 3]
 
 
-def _rotation(matrix: ArrayLike, tolerance: float) -> Array:
+def _rotation(name: str, matrix: ArrayLike, tolerance: float) -> Array:
     r = np.asarray(matrix, dtype=np.float64)
     error = np.abs(r.T @ r - np.eye(3)).max()
     if not error < tolerance or np.linalg.det(r) < 0.0:
         raise RobotDynamicsError(
-            f"pose: {r.tolist()} is not a rotation, since R^T R differs from 1 by {error:.2g}. "
+            f"{name}: {r.tolist()} is not a rotation, since R^T R differs from 1 by {error:.2g}. "
             "Cure: pass orthonormal, right-handed axes, or a larger tolerance for rounded ones"
         )
     left, _, right = np.linalg.svd(r)

@@ -2,7 +2,8 @@
 
 A Lagrangian L(x, xd, t) is a function of the position x (n,), its rate xd (n,) and the time t (s), such as
 ``lagrangian_of`` a robot. Any L will do, also one without a mechanical system. Its derivatives are differences of
-fourth order with errors of about 1e-10 of L. Positions q are in rad or m, torques and inputs u in Nm or N.
+fourth order, with errors of about 1e-10 of L for x, xd and t of order 1. The steps grow with larger values, so that
+functions of many turns or of a late time are inaccurate. Positions q are in rad or m, torques and inputs u in Nm or N.
 """
 
 from __future__ import annotations
