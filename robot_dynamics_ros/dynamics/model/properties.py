@@ -279,6 +279,10 @@ class RobotProperties:
         """
         return differ_in_parameters_only(self._data, other._data)
 
+    def _with(self: T, data: ModelData) -> T:
+        """Return this model with other inertias, friction or gravity."""
+        return dataclasses.replace(self, _data=data, kernels=self.kernels.with_parameters(data.parameters))
+
     def _link(self, link: str) -> tuple[int, Array]:
         frame = self._data.frames.get(link) if isinstance(link, str) else None
         if frame is None:
