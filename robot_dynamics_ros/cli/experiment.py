@@ -26,9 +26,9 @@ from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.kernels import EXPERIMENT, step_compiled_beside, with_kernels
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model
 from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot, note_locked
-from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.settings import read_settings as controller_settings
+from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.settings import read_settings as controller_settings
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints

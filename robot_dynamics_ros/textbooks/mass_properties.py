@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.dynamics.description.inertia import Inertial, InertiaSum, steiner
+from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument, numbers, placement
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, steiner
-from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument, numbers, placement
 from robot_dynamics_ros.textbooks.link_tree import shaped
 
 

@@ -17,7 +17,7 @@ from robot_dynamics_ros.cli.experiment import prepare
 from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.cli.simulate import print_comparison
 from robot_dynamics_ros.cli.tracking import Tracking, plot_tracking, read_tracking, tracking_table
-from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
 from robot_dynamics_ros.recordings.bags import BagWriter

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, use_one_of
+from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.arguments import joint_vectors, wrenches_on_bodies
-from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, SOFT_LOWER, SOFT_UPPER, UPPER, VELOCITY, LimitRows
 from robot_dynamics_ros.dynamics.model.model_data import LinkFrame, ModelData, differ_in_parameters_only
 

@@ -14,16 +14,16 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf, textbook_arm_names
+from robot_dynamics_ros.dynamics.description.couplings import resolve
+from robot_dynamics_ros.dynamics.description.dh_file import textbook_arm
+from robot_dynamics_ros.dynamics.description.dh_table import Body, dh_urdf
+from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, parse_dynamics_file, read_dynamics_file
+from robot_dynamics_ros.dynamics.description.inertia import payload_inertial
+from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.model.assembly import assemble
-from robot_dynamics_ros.dynamics.model.couplings import resolve
-from robot_dynamics_ros.dynamics.model.dh_file import textbook_arm
-from robot_dynamics_ros.dynamics.model.dh_table import Body, dh_urdf
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file, read_dynamics_file
-from robot_dynamics_ros.dynamics.model.inertia import payload_inertial
 from robot_dynamics_ros.dynamics.model.model_data import scaled, with_gravity, with_payload
 from robot_dynamics_ros.dynamics.model.queries import RobotQueries
-from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -19,9 +19,13 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.estimator import Estimator
+from robot_dynamics_ros.control.configuration.parameters import (
+    BLACK_BOX_DIRECTORY,
+    BLACK_BOX_SECONDS,
+    EMERGENCY_STOP_TOPICS,
+)
+from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Output
-from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS, EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.status import Status, StatusReport, in_words

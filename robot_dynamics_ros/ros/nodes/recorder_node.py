@@ -17,7 +17,7 @@ from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, Qo
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import Names, Parameter, Text
-from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.reader import companions
 from robot_dynamics_ros.recordings.bags.storage import BOOL

@@ -10,8 +10,8 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.control.configuration.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
 from robot_dynamics_ros.control.interface import Output
-from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
 from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
