@@ -373,7 +373,7 @@ def check_mass(data: ModelData, source: str, strict: bool) -> None:
         cure = "add mass and inertia to their links, or lock them"
         reports.append((f"{ends}: forward dynamics and simulation reject this robot", cure))
     if inner:
-        cure = "add an <inertial> to their links; if they are massless on purpose, load with strict=False"
+        cure = "add an <inertial> to their links" + (", or load with strict=False" if strict else " unless on purpose")
         reports.append((f"the bodies moved by joints {inner} have no mass of their own", cure))
     for error, cure in reports:
         if strict:
