@@ -23,7 +23,7 @@ from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory, write_trajectory
-from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
+from robot_dynamics_ros.ros.conversions import trajectory_message
 
 COMMAND = "python -m benchmarks.trajectories"
 PART = "make bench-trajectories"

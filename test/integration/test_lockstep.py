@@ -13,7 +13,7 @@ from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.configuration.settings import read_settings as controller_settings
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
-from robot_dynamics_ros.ros.nodes.conversions import stamp, trajectory_message
+from robot_dynamics_ros.ros.conversions import stamp, trajectory_message
 from robot_dynamics_ros.runs.simulation import START_DELAY, simulate_to_bag
 from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings

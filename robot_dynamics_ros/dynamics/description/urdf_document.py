@@ -270,9 +270,7 @@ def parse_xml(text: str | bytes, source: str) -> Element:
     try:
         parser.Parse(text.lstrip(), True)
     except (expat.ExpatError, ValueError, LookupError) as error:
-        raise RobotModelError(
-            f"{source}: not well-formed XML: {error}. Cure: pass a URDF, or use xmllint"
-        ) from None
+        raise RobotModelError(f"{source}: not well-formed XML: {error}. Cure: pass a URDF, or use xmllint") from None
     return builder.close()
 
 

@@ -22,7 +22,7 @@ from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.reader import companions
 from robot_dynamics_ros.recordings.bags.storage import BOOL
 from robot_dynamics_ros.recordings.messages.cdr import CdrReader
-from robot_dynamics_ros.ros.nodes.conversions import message_class
+from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
 OUTPUT = Text("output", "", "Folder of the new bag, which must not exist yet", when="start")

@@ -17,7 +17,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.trajectory import parameters
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
 try:  # part of ROS distributions, not available on PyPI

@@ -28,8 +28,8 @@ from robot_dynamics_ros.control.goals import Code, read_tolerances
 from robot_dynamics_ros.control.interface import Now, Sample
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.ros.conversions import trajectory_message
 from robot_dynamics_ros.ros.nodes import control_interfaces, trajectory_node
-from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
 from support import arms
 from support.ros import TSAI
 

@@ -4,7 +4,7 @@ import pytest
 from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.base.errors import BagError
-from robot_dynamics_ros.ros.nodes.conversions import message_class, nanoseconds, stamp
+from robot_dynamics_ros.ros.conversions import message_class, nanoseconds, stamp
 
 
 @pytest.mark.parametrize("time", [0, 1, 999_999_999, 1_000_000_000, 1_700_000_000_123_456_789, -1])
