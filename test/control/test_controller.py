@@ -14,8 +14,8 @@ from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
-from robot_dynamics_ros.control.trajectory.files import trajectory_effort
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from support.comparing import assert_close
 from support.controlled_arm import (
     ARM,

@@ -29,7 +29,7 @@ from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.status import Status, StatusReport, in_words
-from robot_dynamics_ros.control.trajectory.files import trajectory_effort
+from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags.black_box import CONFIGURATION, BlackBox
 from robot_dynamics_ros.recordings.bags.storage import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
+from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 
 ECHO = """\
 header: {stamp: {sec: 0, nanosec: 0}, frame_id: ''}

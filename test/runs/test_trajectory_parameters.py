@@ -8,9 +8,9 @@ import pytest
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import Values
-from robot_dynamics_ros.control.trajectory.generators import fourier, point_to_point, quintic_then_sine
-from robot_dynamics_ros.control.trajectory.parameters import ALL, trajectory_from, trajectory_of_file
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.runs.generators import fourier, point_to_point, quintic_then_sine
+from robot_dynamics_ros.runs.trajectory_parameters import ALL, trajectory_from, trajectory_of_file
 
 NAMES, START = ["a", "b"], [0.5, -0.5]
 SERIES = {"sine": [0.5, -0.5, 0.2, -0.2], "cosine": [0.4, -0.2, 0.0, 0.0], "base_frequency": 0.2, "cycles": 3}

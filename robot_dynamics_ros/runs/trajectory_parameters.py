@@ -17,9 +17,9 @@ from robot_dynamics_ros.base.parameters.kinds import (
     Values,
     WholeNumber,
 )
-from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
-from robot_dynamics_ros.control.trajectory.generators import fourier, point_to_point, quintic_then_sine
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.runs.generators import fourier, point_to_point, quintic_then_sine
+from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 
 FROM_FILE = "file"
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import BPoly
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.trajectory.generators import fourier, fourier_wave
+from robot_dynamics_ros.runs.generators import fourier, fourier_wave
 
 SINE = np.array([[0.3, -0.5, 0.2], [0.1, 0.1, -0.2]])
 COSINE = np.array([[0.4, 0.1, -0.2], [-0.6, 0.0, 0.2]])  # b1 + 2 b2 + 3 b3 = 0
