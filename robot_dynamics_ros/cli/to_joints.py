@@ -53,7 +53,11 @@ def add_to_joints(parser: argparse.ArgumentParser) -> None:
 
 
 def run_to_joints(arguments: argparse.Namespace) -> None:
-    """Write the joint trajectory. Raise RobotDynamicsError for an invalid path, and for one that cannot be followed."""
+    """Write the joint trajectory of ``arguments``, and print its path and the next command.
+
+    Raises RobotDynamicsError for an invalid path, robot or rate, for a path that cannot be followed, and if the output
+    exists without --overwrite.
+    """
     check_output(arguments, arguments.output)
     if not 0.0 < arguments.rate <= _LARGEST_RATE:
         raise RobotDynamicsError(
