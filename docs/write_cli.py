@@ -66,7 +66,7 @@ def page() -> str:
 
 def _section(name: str, module: str, summary: str, example: str) -> str:
     parser = _Recorder()
-    getattr(import_module(f"robot_dynamics_ros.cli.{module}"), f"add_{name.replace('-', '_')}")(parser)
+    getattr(import_module(f"robot_dynamics_ros.cli.commands.{module}"), f"add_{name.replace('-', '_')}")(parser)
     lines = [f"## {name}", "", _plain(parser.description or f"{summary}."), ""]
     lines += [f"Example: `robot_dynamics {name} {example}`. [Guide]({_GUIDES[name]}).", ""]
     if parser.arguments:

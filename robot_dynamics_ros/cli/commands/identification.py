@@ -36,9 +36,9 @@ from robot_dynamics_ros.cli.command_line import (
     table,
     wrapped,
 )
+from robot_dynamics_ros.cli.commands.torque import filtered_motion, torque_command
 from robot_dynamics_ros.cli.kernels import IDENTIFY, load_torque_kernels
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, load_robot, recorded_robot
-from robot_dynamics_ros.cli.torque import filtered_motion, torque_command
 
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
