@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
-from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
@@ -26,6 +26,13 @@ from robot_dynamics_ros.dynamics.model.urdf_document import parse_xml
 
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _GRAVITY = (0.0, 0.0, -9.81)  # of programs that load a URDF
+_FRICTION = {
+    "static friction and the Stribeck effect": [layout.STATIC],
+    "sigmoids (they have Coulomb friction of half the amplitude)": [layout.SIGMOID_AMPLITUDE],
+    "friction ripple": [layout.RIPPLE_AMPLITUDE],
+    "friction by load": [layout.LOAD_DRIVING, layout.LOAD_BACKDRIVING],
+    "quadratic and cubic friction": [layout.QUADRATIC, layout.CUBIC],
+}
 _DECLARATION = '<?xml version="1.0" encoding="utf-8"?>'
 _STATES = 10
 _LEAST = 1e-12  # kg and kg m^2; MuJoCo refuses 0
@@ -150,70 +157,48 @@ def lost_properties(model: RobotModel) -> list[str]:
     """Return a line for each kind of property of ``model`` that its URDF, or URDF and MJCF, do not contain."""
     friction, reflected = model.friction_parameters, _rotor_inertia(model)
     inertias = zip(model.joint_names, np.diag(reflected).tolist(), strict=True)
-    shared = np.any(reflected != np.diag(np.diag(reflected)))
     carried = any(rotor.carrier != BASE for rotor in LinkTree.of(model).rotors)
-    coulomb, other = friction[:, layout.COULOMB], friction[:, layout.COULOMB_NEGATIVE]
-
-    def joints(rows: ArrayLike) -> list[str]:
-        return [name for name, has in zip(model.moving_joints, np.atleast_1d(rows).tolist(), strict=True) if has]
-
+    asymmetric = friction[:, layout.COULOMB] != friction[:, layout.COULOMB_NEGATIVE]
+    kinds = {"the direction of Coulomb friction (they have the mean)": asymmetric}
+    kinds |= {kind: friction[:, columns].any(axis=1) for kind, columns in _FRICTION.items()}
     both, urdf = "URDF and MJCF lack", "the URDF lacks"
-    lines = [
-        (f"{both} the direction of Coulomb friction (they have the mean)", joints(coulomb != other)),
-        (f"{both} static friction and the Stribeck effect", joints(friction[:, layout.STATIC] > 0.0)),
-        (
-            f"{both} sigmoids (they have Coulomb friction of half the amplitude)",
-            joints(friction[:, layout.SIGMOID_AMPLITUDE]),
-        ),
-        (f"{both} friction ripple", joints(friction[:, layout.RIPPLE_AMPLITUDE])),
-        (f"{both} friction by load", joints(friction[:, [layout.LOAD_DRIVING, layout.LOAD_BACKDRIVING]].any(axis=1))),
-        (f"{both} quadratic and cubic friction", joints(friction[:, [layout.QUADRATIC, layout.CUBIC]].any(axis=1))),
-        (
-            f"{urdf} rotor inertia, the armature of Pinocchio and MuJoCo",
-            [f"{n} {i:.6g}" for n, i in inertias if i > 0.0],
-        ),
-        (f"{both} torques between joints by rotors", [*model.rotor_names] if carried or shared else []),
-        (f"{urdf} gravity", [] if tuple(model.gravity) == _GRAVITY else [str(model.gravity.tolist())]),
-        (
-            f"{both} couplings other than <mimic>, and the MJCF these",
-            sorted({*model.moving_joints} - {*model.joint_names}),
-        ),
-        (f"{both} closed loops", [f"{loop.link_a} to {loop.link_b}" for loop in model.loops]),
-        ("in the URDF, joints move whose links are merged: locked", list(model.locked)),
-        (
-            "both files have the payload in the moving link that carries",
-            [model.payload_link] if model.payload_link else [],
-        ),
-    ]
-    return [f"{text}: {', '.join(names)}" for text, names in lines if names]
+    names: dict[str, Iterable[str]] = {
+        f"{both} {kind}": itertools.compress(model.moving_joints, has) for kind, has in kinds.items()
+    }
+    names |= {
+        f"{urdf} rotor inertia, the armature of Pinocchio and MuJoCo": [f"{n} {i:.6g}" for n, i in inertias if i > 0.0],
+        f"{both} torques between joints by the rotors": model.rotor_names if carried or _coupled(reflected) else (),
+        f"{urdf} gravity": [] if tuple(model.gravity) == _GRAVITY else [str(model.gravity.tolist())],
+        f"{both} couplings, but for <mimic> in the URDF": sorted({*model.moving_joints} - {*model.joint_names}),
+        f"{both} closed loops": [f"{loop.link_a} to {loop.link_b}" for loop in model.loops],
+        "locked joints move in the URDF, and links behind them are merged": model.locked,
+        "both files have the payload in the moving link that carries": filter(None, [model.payload_link]),
+    }
+    lines = ((text, ", ".join(listed)) for text, listed in names.items())
+    return [f"{text}: {listed}" for text, listed in lines if listed]
+
+
+def _coupled(matrix: Array) -> bool:
+    return bool(np.any(matrix != np.diag(np.diag(matrix))))
 
 
 def differences(model: RobotModel, urdf: str | None, mjcf: str | None) -> dict[str, Array]:
     """Return the differences (3,) of gravity torque, mass matrix and bias torque between ``model`` and its documents.
 
-    ``urdf`` and ``mjcf`` are results of ``urdf_text`` and ``mjcf_text``, or None; both need uncoupled joints. The keys
-    are the programs that load them: this package, and Pinocchio and MuJoCo if they are installed. Each difference is
-    the largest one at ten random states, relative to the largest value of the model.
+    ``urdf`` and ``mjcf`` are results of ``urdf_text`` and ``mjcf_text``, or None; both need uncoupled joints, and
+    locked joints at 0. The keys are the programs that load them: Pinocchio, which gets the rotor inertia as armature,
+    and MuJoCo, if they are installed. Each difference is the largest one at ten random states, relative to the largest
+    value of the model.
     """
     loaded: dict[str, _Terms] = {}
-    if urdf is not None:
-        armature = np.diag(_rotor_inertia(model))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RobotModelWarning)  # those of the given URDF
-            own = RobotModel.from_urdf(
-                urdf, joints=model.joint_names, locked=_locked(model), gravity=model.gravity.tolist()
-            )
-        loaded["URDF in robot_dynamics"] = partial(_terms, own)
-        if find_spec("pinocchio"):
-            loaded["URDF in Pinocchio"] = _pinocchio(model, urdf, 0.0 * armature)
-            if armature.any():
-                loaded["URDF in Pinocchio, with armature"] = _pinocchio(model, urdf, armature)
+    if urdf is not None and find_spec("pinocchio"):
+        loaded["URDF and armature in Pinocchio"] = _pinocchio(model, urdf)
     if mjcf is not None and find_spec("mujoco"):
         loaded["MJCF in MuJoCo"] = _mujoco(model, mjcf)
     lower, upper = np.maximum(model.position_lower, -np.pi), np.minimum(model.position_upper, np.pi)
     rng = np.random.default_rng(0)
     states = [(rng.uniform(lower, upper), rng.uniform(-1.0, 1.0, model.n)) for _ in range(_STATES)]
-    expected = [_terms(model, *state) for state in states]
+    expected = [(model.gravity_torque(q), model.mass_matrix(q), model.bias_torque(q, qd)) for q, qd in states]
     largest = [np.abs(values).max() or 1.0 for values in zip(*expected, strict=True)]
     results = {}
     for name, terms in loaded.items():
@@ -222,57 +207,42 @@ def differences(model: RobotModel, urdf: str | None, mjcf: str | None) -> dict[s
     return results
 
 
-def _terms(model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array, Array]:
-    return model.gravity_torque(q), model.mass_matrix(q), model.bias_torque(q, qd)
-
-
-def _pinocchio(model: RobotModel, urdf: str, armature: Array) -> _Terms:
+def _pinocchio(model: RobotModel, urdf: str) -> _Terms:
     pin = import_module("pinocchio")
     peer = pin.buildModelFromXML(urdf)
     peer.gravity.linear = model.gravity
-    own = np.array([peer.joints[peer.getJointId(name)].idx_v for name in model.joint_names])
-    peer.armature = _scattered(armature, own, peer.nv)
-    locked, data = _locked(model), peer.createData()
-    rest = np.zeros(peer.nv)
-    rest[[peer.joints[peer.getJointId(name)].idx_v for name in locked]] = list(locked.values())
+    own = [peer.joints[peer.getJointId(name)].idx_v for name in model.joint_names]
+    order = np.eye(peer.nv)[:, own]
+    peer.armature = order @ np.diag(_rotor_inertia(model))
+    data = peer.createData()
 
     def terms(q: Array, qd: Array) -> tuple[Array, Array, Array]:
         # A step from the neutral position: continuous joints have two coordinates.
-        position = pin.integrate(peer, pin.neutral(peer), rest + _scattered(q, own, peer.nv))
-        gravity = pin.computeGeneralizedGravity(peer, data, position)[own]
+        position = pin.integrate(peer, pin.neutral(peer), order @ q)
+        gravity = pin.computeGeneralizedGravity(peer, data, position)
         upper = np.triu(pin.crba(peer, data, position))
-        mass = (upper + np.triu(upper, 1).T)[np.ix_(own, own)]
-        return gravity, mass, pin.nonLinearEffects(peer, data, position, _scattered(qd, own, peer.nv))[own]
+        mass = upper + np.triu(upper, 1).T
+        bias = pin.nonLinearEffects(peer, data, position, order @ qd)
+        return gravity @ order, order.T @ mass @ order, bias @ order
 
     return terms
-
-
-def _locked(model: RobotModel) -> dict[str, float]:
-    return {name: position for name, position in model.locked.items() if position != 0.0}
-
-
-def _scattered(values: Array, places: IntArray, size: int) -> Array:
-    """Return zeros (size,) with ``values`` at ``places``."""
-    result = np.zeros(size)
-    result[places] = values
-    return result
 
 
 def _mujoco(model: RobotModel, mjcf: str) -> _Terms:
     mujoco = import_module("mujoco")
     peer = mujoco.MjModel.from_xml_string(mjcf)
     data = mujoco.MjData(peer)
-    own = np.array([peer.joint(name).dofadr[0] for name in model.joint_names])
+    order = np.eye(peer.nv)[:, [peer.joint(name).dofadr[0] for name in model.joint_names]]
 
     def terms(q: Array, qd: Array) -> tuple[Array, Array, Array]:
         bias = []
         for rate in (0.0 * qd, qd):
-            data.qpos[own], data.qvel[own] = q, rate
+            data.qpos[:], data.qvel[:] = order @ q, order @ rate
             mujoco.mj_forward(peer, data)
-            bias.append(data.qfrc_bias[own])
+            bias.append(data.qfrc_bias @ order)
         mass = np.empty((peer.nv, peer.nv))
         for column, unit in zip(mass, np.eye(peer.nv), strict=True):
             mujoco.mj_mulM(peer, data, column, unit)
-        return bias[0], mass[np.ix_(own, own)], bias[1]
+        return bias[0], order.T @ mass @ order, bias[1]
 
     return terms
