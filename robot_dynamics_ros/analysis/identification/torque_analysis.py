@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 
 ROUNDING = 1e-9
 """Effort (Nm or N) below which a measured effort or its variation counts as zero."""
+
+LOADS = {"axial_force": "axial force, N", "radial_force": "radial force, N", "tilting_moment": "tilting moment, Nm"}
+"""Keys of the loads on a bearing, with their titles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +96,16 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     bias -= gravity
     friction = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     return TorqueAnalysis(motion, inertia, bias, gravity, friction)
+
+
+def largest_bearing_loads(model: RobotModel, motion: RecordedMotion) -> list[dict[str, Any]]:
+    """Return for each moving ``joint`` the largest load on its bearing along the motion, by the names in ``LOADS``.
+
+    It is without the forces within the joint's gear.
+    """
+    loads = model.bearing_loads(motion.q, motion.qd, motion.qdd).max(axis=0).tolist()
+    rows = zip(model.moving_joints, loads, strict=True)
+    return [{"joint": name, **dict(zip(LOADS, numbers, strict=True))} for name, numbers in rows]
 
 
 def root_mean_square(values: Array) -> Array:
