@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from robot_dynamics_ros.analysis.identification.friction import at_rest, near
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -68,6 +71,18 @@ class TorqueAnalysis:
         measured, left = self.motion.tau.var(axis=0), self.residual.var(axis=0)
         varies = np.sqrt(measured) > ROUNDING * (1.0 + root_mean_square(self.motion.tau))
         return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=varies))
+
+    @cached_property
+    def resting(self) -> NDArray[np.bool_]:
+        """True (m, n) where a joint rests, or the filter mixes rest into its torque: the friction is unknown."""
+        motion = self.motion
+        return at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), motion.reach)
+
+    @cached_property
+    def reversing(self) -> NDArray[np.bool_]:
+        """True (m, n) where the filter smears the jump of the friction at a reversal."""
+        forwards = self.motion.qd > 0.0
+        return near(np.diff(forwards, axis=0, prepend=forwards[:1]), self.motion.reach)
 
     @property
     def explained_in_words(self) -> list[str]:

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.friction import at_rest, near
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis
 from robot_dynamics_ros.analysis.report.recording import Recording, TrackingErrors, column, largest
 from robot_dynamics_ros.control.safety import Mode
@@ -103,23 +101,12 @@ def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | No
     analysis = recording.analysis
     if figure is not None and analysis is not None and joint in analysis.motion.joint_names:
         j, time = analysis.motion.joint_names.index(joint), recording.analysis_seconds(analysis)
-        for mask, color in ((_reversing(analysis.motion), _REVERSAL), (_resting(analysis.motion), _REST)):
+        for mask, color in ((analysis.reversing, _REVERSAL), (analysis.resting, _REST)):
             ends = np.flatnonzero(np.diff(mask[:, j], prepend=False, append=False)).reshape(-1, 2)
             path = "".join(f"M{first:.4f},0V1H{last:.4f}V0Z" for first, last in time[ends - [0, 1]].tolist())
             shape = {"type": "path", "yref": "paper", "path": path, "fillcolor": color, "line": {"width": 0}}
             figure["layout"]["shapes"] += [{**shape, "layer": "below"}] if path else []
     return figure
-
-
-def _resting(motion: RecordedMotion) -> NDArray[np.bool_]:
-    """Return True (m, n) where a joint is at rest, and where the filter mixes rest into the torque."""
-    return at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), motion.reach)
-
-
-def _reversing(motion: RecordedMotion) -> NDArray[np.bool_]:
-    """Return True (m, n) where the filter smears the jump of the friction at a reversal."""
-    forwards = motion.qd > 0.0
-    return near(np.diff(forwards, axis=0, prepend=forwards[:1]), motion.reach)
 
 
 def scatter_figure(recording: Recording, joint: str) -> Figure | None:
@@ -131,7 +118,7 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
     if model is None or analysis is None or joint not in analysis.motion.joint_names:
         return None
     motion, j = analysis.motion, analysis.motion.joint_names.index(joint)
-    moving = np.flatnonzero(~_resting(motion)[:, j])
+    moving = np.flatnonzero(~analysis.resting[:, j])
     kept = moving[:: -(-len(moving) // _DOTS) or 1]
     length, unit = ("m", "N") if recording.sliding(joint) else ("rad", "Nm")
     speed, load = motion.qd[kept, j], model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j]
