@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotModelWarning
+from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
+from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
+from robot_dynamics_ros.dynamics.description.urdf_document import parse_xml
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
-from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
-from robot_dynamics_ros.dynamics.model.urdf_document import parse_xml
 
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _GRAVITY = (0.0, 0.0, -9.81)  # of programs that load a URDF
