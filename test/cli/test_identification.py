@@ -14,6 +14,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification.estimate import identify
 from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque, root_mean_square
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.base.resources import robot_urdf
@@ -21,6 +22,7 @@ from robot_dynamics_ros.recordings.bags import BagWriter, read_joint_states
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.runs.trajectory_parameters import ALL, JOINTS, trajectory_from
 from support.commands import run
+from support.model_files import assert_same_dynamics
 from support.noisy_recordings import exciting_motion, fourier, with_friction
 
 KIND = "sensor_msgs/msg/JointState"
@@ -202,7 +204,8 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         bags.append(write_bag(tmp_path / f"bag{k}", names, series.stamps, *fields))
     before = {path: path.read_bytes() for bag in bags for path in bag.iterdir()}
     output = tmp_path / "new.yaml"
-    run("identify", *bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output)
+    files = ("--urdf", tmp_path / "new.urdf", "--mjcf", tmp_path / "new.xml")
+    run("identify", *bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output, *files)
     reported = capsys.readouterr().out
     assert reported.startswith("held out: the last 33 % of each bag") and "smaller in " in reported
     assert all(path.read_bytes() == content for path, content in before.items())
@@ -216,6 +219,12 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
     assert error.max() < 0.01
     np.testing.assert_allclose(found.friction_parameters[:, :3], actual.friction_parameters[:, :3], rtol=0.03)
+    assert_same_dynamics(found, files[1], files[3])
+    assert "direction of Coulomb friction" in reported and "rotor inertia" in reported
+    with pytest.raises(RobotDynamicsError, match="new.urdf: it exists already"):
+        run("identify", *bags, "--robot", SCARA, "-o", tmp_path / "other.yaml", "--urdf", files[1])
+    with pytest.raises(RobotDynamicsError, match="same file"):
+        run("identify", *bags, "--robot", SCARA, "-o", tmp_path / "o", "--urdf", tmp_path / "o")
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -288,5 +297,7 @@ def test_a_payload_that_the_robot_lacks_is_reported(tmp_path: Path, capsys: pyte
     bag = ROOT / "recordings" / "panda_exciting_trajectory.mcap"
     line = ("identify", bag, "--rename", "fer_=panda_", "--robot", "panda")
     for dynamics, reported in (("panda_hand", True), ("panda", False)):
-        run(*line, "--dynamics", dynamics, "-o", tmp_path / f"{dynamics}.yaml")
+        output, urdf, mjcf = (tmp_path / f"{dynamics}.{suffix}" for suffix in ("yaml", "urdf", "xml"))
+        run(*line, "--dynamics", dynamics, "-o", output, "--urdf", urdf, "--mjcf", mjcf)
         assert ("warning: the data contradict the payload" in capsys.readouterr().out) == reported
+        assert_same_dynamics(RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=output), urdf, mjcf)

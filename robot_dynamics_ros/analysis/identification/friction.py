@@ -133,4 +133,9 @@ def at_rest(rates: Array, accelerations: Array, dt: float, reach: int) -> NDArra
     for j in np.flatnonzero(typical > 0.0):
         reversal = 2.0 * slow[j] / (typical[j] * dt)
         still[:, j] = binary_opening(still[:, j], np.ones(max(1, math.ceil(_STICKING * reversal)), dtype=np.bool_))
-    return np.asarray(maximum_filter1d(still.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)
+    return near(still, reach)
+
+
+def near(marked: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+    """Return True (m, joints) up to ``reach`` samples before or after a True in ``marked`` (m, joints)."""
+    return np.asarray(maximum_filter1d(marked.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)
