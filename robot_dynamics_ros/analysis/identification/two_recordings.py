@@ -1,10 +1,10 @@
 """A payload, or the gains of the drives, from a recording without and one with a payload.
 
-A payload follows from the difference of the torques at the same places of the same motion, in which errors of the model
-cancel. For the gains, the base parameters of the arm are common to both recordings, and the torque of a known payload
-sets the scale: M. Gautier, S. Briot, "Global identification of joint drive gains and dynamic parameters of robots",
-JDSMC 2014. Intervals are jackknife estimates over BLOCKS consecutive blocks of each recording, so that the noise may be
-correlated over time and between joints.
+The base parameters of the arm, with rotors and friction, are common to both recordings, so that the model's values are
+not used. A payload follows from the difference of the torques at the same places of the same motion, in which effects
+that have no parameters cancel too. For the gains, the torque of a known payload sets the scale: M. Gautier, S. Briot,
+"Global identification of joint drive gains and dynamic parameters of robots", JDSMC 2014. Intervals are jackknife
+estimates over BLOCKS consecutive blocks of each recording, so that the noise may be correlated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from robot_dynamics_ros.analysis.identification.estimate import body_parameters,
 from robot_dynamics_ros.analysis.identification.least_squares import Samples
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
-from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -36,12 +36,12 @@ _UNEXCITED = 1e-3  # share of a parameter's unit vector in the null space
 _ROUNDS = 30
 _CONVERGED = 1e-5  # relative
 _TINY = 1e-12  # Nm or N
-_OTHER_MOTION = 0.2  # distance of the positions, as a share of the joint's standard deviation
+_OTHER_MOTION = 0.5  # distance of the positions, as a share of the joint's standard deviation
 _MIN_SPREAD = 1e-3  # rad or m
 _HOLE = 1.5  # median steps
+_SETTLED = 0.1  # last change of a gain, as a share of the half-width of its interval
 _WIDE = 0.5  # half-width of an interval, as a share of mass, largest moment of inertia or gain
 _WIDE_CENTRE = 0.05  # m
-_SAME_MOTION = "Cure: record the same motion without and with the payload"
 
 
 class Intervals(NamedTuple):
@@ -55,22 +55,27 @@ def estimate_payload(model: RobotModel, unloaded: RecordedMotion, loaded: Record
     """Estimate the payload on a link that the second of two recordings of the same motion has in addition.
 
     Returns mass (kg), centre of mass (3, m) and inertia about it (ixx ixy ixz iyy iyz izz, kg m^2) in the axes of the
-    link. Differences of viscous and Coulomb friction are estimated too. Raises BagError for different motions and a
-    negative mass, and RobotDynamicsError for an unknown link and one that no joint moves.
+    link. Masses and friction of the model are not used. Raises BagError for different motions and a negative mass, and
+    RobotDynamicsError for an unknown link and one that no joint moves.
     """
     body, transform = _placement(model, link)
     parameterization = Parameterization.of(_bare(model))
-    samples = Samples.of(parameterization, [_difference(model, unloaded, loaded)])
-    columns, target = _stacked(parameterization, samples)
-    own = columns[:, :, PARAMETERS * body : PARAMETERS * (body + 1)] @ transform
-    friction = columns[:, :, parameterization.new_rotors.stop :]
-    result = _Fit.of(np.concatenate([own, friction], axis=2), target, samples.used, BLOCKS).intervals(_central)
+    samples = Samples.of(parameterization, _aligned(unloaded, loaded))
+    columns, torque = _stacked(parameterization, samples)
+    k = len(samples) // 2
+    used = samples.used[:k] & samples.used[k:]
+    own = columns[k:, :, PARAMETERS * body : PARAMETERS * (body + 1)] @ transform
+    change = (columns[k:] - columns[:k])[:, :, parameterization.base.independent]
+    stacked = np.concatenate([own, change], axis=2) * used[:, :, np.newaxis]
+    result = _Fit.of(stacked, (torque[k:] - torque[:k]) * used, used, BLOCKS).intervals(_central)
     mass = result.values[0]
     if mass < -result.half_widths[0]:
         raise BagError(f"the payload has a mass of {mass:.3g} kg. Cure: give the recording without payload first")
     wide = np.full(PARAMETERS, _WIDE_CENTRE)
     wide[0] = _WIDE * mass
     wide[4:] = _WIDE * np.abs(result.values[[4, 7, 9]]).max()
+    if result.half_widths[0] >= wide[0]:
+        wide[:] = 0.0
     return _determined(result, wide)
 
 
@@ -103,11 +108,12 @@ def estimate_drive_gains(
         regressor = np.concatenate([expected[:, :, np.newaxis] * np.eye(n), -columns], axis=2)
         fit = _Fit.of(regressor, known - gains * (effort - expected), samples.used, 2 * BLOCKS)
         last, gains = gains, fit.values[:n]
-        if np.abs(gains - last).max() <= _CONVERGED * np.abs(gains).max():
+        if (np.abs(gains - last) <= _CONVERGED * np.abs(gains)).all():
             break
         expected = (columns @ fit.values[n:] + known) / np.where(gains == 0.0, np.inf, gains)
     result = fit.intervals(lambda x: x[:n])
-    return _determined(result, _WIDE * np.abs(result.values))
+    converged = np.abs(gains - last) < _SETTLED * result.half_widths
+    return _determined(result, np.where(converged, _WIDE * np.abs(gains), 0.0))
 
 
 class _Fit(NamedTuple):
@@ -157,9 +163,9 @@ def _solution(products: Array) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def _determined(intervals: Intervals, wide: Array) -> Intervals:
-    """Return the intervals with infinite half-widths for those that exceed ``wide`` (k,)."""
+    """Return the intervals with infinite half-widths for those that are not below ``wide`` (k,)."""
     values, half_widths = intervals
-    return Intervals(values, np.where(half_widths > wide, np.inf, half_widths))
+    return Intervals(values, np.where(half_widths >= wide, np.inf, half_widths))
 
 
 def _central(x: Array) -> Array:
@@ -193,23 +199,26 @@ def _stacked(parameterization: Parameterization, samples: Samples) -> tuple[Arra
     return np.concatenate(columns), np.concatenate(torque)
 
 
-def _difference(model: RobotModel, unloaded: RecordedMotion, loaded: RecordedMotion) -> RecordedMotion:
-    """Return the second motion with the difference of the residual torques at the same places as its torque."""
-    before, after = analyse_torque(model, unloaded), analyse_torque(model, loaded)
+def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedMotion]:
+    """Return the parts of both motions at the same places, sample by sample."""
     place = loaded.time + _shift(unloaded, loaded)
     index = np.searchsorted(unloaded.time, place)
     within = (index > 0) & (index < len(unloaded.time))
     steps = np.diff(unloaded.time)
     within[within] = steps[index[within] - 1] < _HOLE * np.median(steps)
-    tau = after.residual - _interpolated(place, unloaded.time, before.residual)
-    if np.count_nonzero(within) < len(within) // 2:
-        raise BagError("the recordings are of different motions. " + _SAME_MOTION)
-    distance = root_mean_square((loaded.q - _interpolated(place, unloaded.time, unloaded.q))[within])
-    far = distance > _OTHER_MOTION * _spread(loaded)
+    fields = (unloaded.q, unloaded.qd, unloaded.qdd, unloaded.tau)
+    q, qd, qdd, tau = (_interpolated(place, unloaded.time, values) for values in fields)
+    motions = [m.part(within) for m in (replace(loaded, q=q, qd=qd, qdd=qdd, tau=tau), loaded)]
+    far = np.ones(len(loaded.joint_names), dtype=bool)
+    if np.count_nonzero(within) >= len(within) // 2:
+        far = root_mean_square(motions[1].q - motions[0].q) > _OTHER_MOTION * _spread(loaded)
     if far.any():
         joints = ", ".join(np.array(loaded.joint_names)[far])
-        raise BagError(f"the recordings are of different motions: {joints}. {_SAME_MOTION}")
-    return replace(loaded, tau=tau).part(within)
+        raise BagError(
+            f"the recordings are of different motions: {joints}. Cure: record the same motion without and with the "
+            "payload"
+        )
+    return motions
 
 
 def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:

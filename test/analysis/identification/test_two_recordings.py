@@ -23,7 +23,7 @@ PAYLOAD = np.array([MASS, *COM, *INERTIA])
 
 
 class Robot:
-    """An arm whose masses differ from the model's by up to 20 %, and whose friction the model lacks."""
+    """An arm with masses up to 20 % off the model's, and with friction and torque ripple, which the model lacks."""
 
     def __init__(self, name: str, seed: int) -> None:
         text = robot_urdf(name).read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ class Robot:
         qdd = np.gradient(qd, 0.01, axis=0)
         peer = self.loaded if loaded else self.peer
         tau = np.array([peer.rnea(*state) for state in zip(q, qd, qdd, strict=True)])
-        tau += self.viscous * qd + self.coulomb * np.tanh(qd / 0.005)
+        tau += self.viscous * qd + self.coulomb * np.tanh(qd / 0.005) + 0.5 * np.sin(12.0 * q)
         truth = Truth(self.model, time, q, qd, qdd, tau)
         return recorded_motion(truth.recorded(int(self.rng.integers(2**31)), 0.01), Smoothing())
 
@@ -66,7 +66,7 @@ def within(robot: Robot, seed: int) -> tuple[Array, Array]:
         replace(motion, tau=motion.tau / gains) for motion in (unloaded, robot.motion(seed + 1, loaded=True))
     )
     values, half_widths = estimate_drive_gains(robot.model, unloaded, loaded, robot.link, (MASS, COM, INERTIA))
-    assert np.isfinite(half_widths).all() and (half_widths < 0.05 * gains).all()
+    assert (half_widths < 0.3 * gains).all()
     return hits, np.abs(values - gains) <= half_widths
 
 
@@ -75,7 +75,7 @@ def within(robot: Robot, seed: int) -> tuple[Array, Array]:
     [("ur5e", 3), *(pytest.param(name, 20, marks=pytest.mark.slow) for name in ("panda", "ur5e"))],
 )
 def test_95_percent_intervals_contain_true_values(name: str, seeds: int) -> None:
-    """The model's masses differ by up to 20 %, and it has no friction."""
+    """The model's masses differ by up to 20 %, and it has neither friction nor ripple."""
     payload, gains = zip(*(within(Robot(name, seed), seed) for seed in range(seeds)), strict=True)
     for hits in (np.array(payload), np.array(gains)):
         assert hits.mean() >= (0.88 if seeds == 20 else 0.8)  # few seeds scatter more
@@ -90,6 +90,8 @@ def test_what_no_motion_shows_is_undetermined() -> None:
     finite = np.isfinite(half_widths)
     assert finite[:3].all() and not finite[3:9].any()
     assert (np.abs(values - PAYLOAD) <= half_widths)[finite].all()
+    massless = estimate_drive_gains(robot.model, *motions, robot.link, (0.0, COM, [0.0] * 6))
+    assert np.isinf(massless.half_widths).all()
 
 
 def test_errors_name_the_cause() -> None:
