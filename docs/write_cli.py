@@ -25,6 +25,7 @@ _GUIDES = {
     "report": "report.md",
     "view": "view.md",
     "identify": "identify.md",
+    "payload": "identify.md#identify-a-payload-or-drive-gains",
     "excite": "identify.md#record-an-exciting-motion",
     "from-dh": "dh_tables.md",
     "to-joints": "end_effector_paths.md",

@@ -42,6 +42,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     "model and measurement": {
         "torque": ("torque", "compare a bag's measured effort with the model", "my_bag --robot panda"),
         "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
+        "payload": (
+            "payload",
+            "identify a payload, or the drive gains, from bags without and with it",
+            "my_bag tool_bag --robot panda --link panda_link8",
+        ),
         "excite": (
             "excite",
             "compute an exciting trajectory for identification",

@@ -301,3 +301,32 @@ def test_a_payload_that_the_robot_lacks_is_reported(tmp_path: Path, capsys: pyte
         run(*line, "--dynamics", dynamics, "-o", output, "--urdf", urdf, "--mjcf", mjcf)
         assert ("warning: the data contradict the payload" in capsys.readouterr().out) == reported
         assert_same_dynamics(RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=output), urdf, mjcf)
+
+
+# --- payload
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+def test_payload_and_gains_from_two_bags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first bag of an arm with friction that the model lacks is empty, the second has 1.2 kg; unit: half Nm."""
+    actual = with_friction(SCARA, tmp_path)
+    known = (1.2, [0.1, 0.05, 0.0], [0.003, 0.0, 0.0, 0.003, 0.0, 0.003])
+    bags = []
+    for k, model in enumerate((actual, actual.with_payload("link3", *known))):
+        series = fourier(model, 20.0, 100.0, 1).recorded(k, 0.01)
+        fields = (series.position, series.velocity, 2.0 * series.effort)
+        bags.append(write_bag(tmp_path / f"bag{k}", model.joint_names, series.stamps, *fields))
+    line = ("payload", *bags, "--robot", SCARA, "--dynamics", "none", "--link", "link3")
+    run(*line, "--drive-gains", 0.5)
+    reported = capsys.readouterr().out
+    assert "com.z  undetermined" in reported
+    message = load_yaml(shlex.split(reported[reported.index("ros2 topic pub") :].replace("\\\n", ""))[-1])
+    assert message["header"]["frame_id"] == "link3" and set(message["inertia"]) == {"m", "com"}
+    assert message["inertia"]["m"] == pytest.approx(1.2, rel=0.03)
+    run(*line, "--drive-gains", 0.5, "--json")
+    payload = json.loads(capsys.readouterr().out)["payload"]
+    assert abs(payload["com.x"]["value"] - 0.1) < payload["com.x"]["half_width"] < 0.01
+    assert payload["com.z"]["half_width"] is None
+    run(*line, "--known", 1.2, 0.1, 0.05, 0.0, "--json")
+    gains = json.loads(capsys.readouterr().out)["drive_gains"]
+    assert [row["value"] for row in gains.values()] == pytest.approx([0.5] * 3, rel=0.03)
