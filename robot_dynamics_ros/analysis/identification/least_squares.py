@@ -188,6 +188,15 @@ class Factors:
         stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
         return np.asarray(np.linalg.qr(stacked, mode="r"))
 
+    def orthogonal(self, columns: slice, to: slice) -> Factors:
+        """Return factors whose ``columns`` are orthogonal to the columns ``to``, which come first, for each joint."""
+        triangles = self.triangles.copy()
+        for of_joint in triangles.swapaxes(0, 1):  # (PARTS, p + 1, p + 1)
+            stacked = of_joint.reshape(-1, of_joint.shape[-1])
+            shares = np.linalg.lstsq(stacked[:, to], stacked[:, columns], rcond=_RANK_TOLERANCE)[0]
+            of_joint[:, :, columns] -= of_joint[:, :, to] @ shares
+        return replace(self, triangles=triangles)
+
     def squares(self, x: Array) -> Array:
         """Return the sum of squared residuals (PARTS, n) of the parameters ``x`` (p,)."""
         residual = self.triangles @ np.append(-x, 1.0)
@@ -206,7 +215,8 @@ class BaseEstimate:
         Estimates (r,) in SI units.
     deviations
         Their standard deviations (r,). They include noise, disagreement between parts of the recording, and the change
-        of an estimate if delays and nonlinear friction are estimated too.
+        of an estimate if delays and nonlinear friction are estimated too. Friction is the best fit of its kind to the
+        robot's friction at the samples used.
     noise
         Standard deviation (n,) of the residual torque of each joint in Nm or N; tiny if its torque is not used.
     condition
@@ -300,6 +310,8 @@ def _modelling_error(
     """Return the change of the base parameters (r,) if effects that the model neglects are estimated too.
 
     These are a delay of the effort, a lag of the velocity, and friction nonlinear in the speed. 0 if insignificant.
+    The part of nonlinear friction that the joint's own friction columns explain over the samples used is no error:
+    friction parameters are those of the best fit, such as a line in the speed, to the robot's friction there.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
     nonlinear = samples.filtered(lambda q, qd, qdd: nonlinear_friction(parameterization.joint_rates(qd), fastest))
@@ -314,9 +326,11 @@ def _modelling_error(
             effects.append(parameterization.at_coordinates(nonlinear[chunk]))
         return np.concatenate(effects, axis=2)
 
-    factors = Factors.of(parameterization, samples, neglected).weighted(noise)
-    kept = [*base.independent, *range(len(x), factors.shape[1])]
-    triangle = np.asarray(np.linalg.qr(factors[:, kept], mode="r"))
+    friction = slice(parameterization.new_rotors.stop, len(x))
+    factors = Factors.of(parameterization, samples, neglected)
+    triangles = factors.orthogonal(slice(len(x) + 2, -1), to=friction).weighted(noise)
+    kept = [*base.independent, *range(len(x), triangles.shape[1])]
+    triangle = np.asarray(np.linalg.qr(triangles[:, kept], mode="r"))
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
     values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RANK_TOLERANCE)[0] / lengths
