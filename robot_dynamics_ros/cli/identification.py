@@ -18,7 +18,6 @@ from robot_dynamics_ros.analysis.identification.estimate import FRICTION_KINDS, 
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
-from robot_dynamics_ros.analysis.identification.least_squares import torque_is_determined
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import ROUNDING, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.errors import RobotDynamicsError
@@ -39,6 +38,7 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.kernels import IDENTIFY, load_torque_kernels
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, load_robot, recorded_robot
 from robot_dynamics_ros.cli.torque import filtered_motion, torque_command
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
@@ -125,14 +125,14 @@ def run_identify(arguments: argparse.Namespace) -> None:
     )
     held_out = None
     if tested:
-        held_out = {"data": test_data, **_held_out(arguments, identification, source, tested)}
+        held_out = {"data": test_data, **_held_out(arguments, identification.parameterization.model, source, tested)}
     facts = _facts(identification, _friction_rows(deviations, document["joints"])) | {"held_out": held_out}
     if arguments.json:
         print_json({"dynamics_file": arguments.output, **facts, "notes": notes})
         return
     if held_out is not None:
-        without = "" if arguments.friction == "none" else ", without rest, where friction is undetermined"
-        print(wrapped(f"held out: {test_data}, {held_out['samples']} samples{without}"))
+        without = "without rest, where friction is undetermined"
+        print(wrapped(f"held out: {test_data}, {held_out['samples']} samples, {without}"))
         print(_holdout_table(held_out["joints"], arguments.friction), end="\n\n")
     print(
         f"{facts['determined']} of {len(facts['base_parameters'])} base parameters are determined better than "
@@ -161,37 +161,33 @@ def _facts(identification: Identification, friction: list[dict[str, Any]]) -> di
 
 
 def _held_out(
-    arguments: argparse.Namespace, identification: Identification, source: RobotSource, tested: list[RecordedMotion]
+    arguments: argparse.Namespace, model: RobotModel, source: RobotSource, tested: list[RecordedMotion]
 ) -> dict[str, Any]:
     """Return the number of samples of the motions ``tested``, and the errors of the prior and the written file there.
 
     ``joints`` has each joint's RMS effort and errors (Nm or N), None if its friction is undetermined in all samples.
     """
-    model = identification.parameterization.model
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the prior model has issued them already
         identified = replace(source, dynamics=str(arguments.output)).model(
             joints=model.joint_names, gravity=arguments.gravity or source.gravity or None
         )
-    motion = _joined(tested)
-    used = [torque_is_determined(identification.parameterization, part) & ~part.still for part in tested]
-    before, now = analyse_torque(model, motion), analyse_torque(identified, motion)
-    efforts = {"measured": motion.tau, "error_before": before.residual, "error_now": now.residual}
+    before, now = ([analyse_torque(one, part) for part in tested] for one in (model, identified))
+    efforts = {
+        "measured": np.concatenate([part.tau for part in tested]),
+        "error_before": np.concatenate([analysis.residual for analysis in before]),
+        "error_now": np.concatenate([analysis.residual for analysis in now]),
+    }
+    determined = np.concatenate([analysis.determined for analysis in before])
     joints = [
         {"joint": name}
         | {
             key: float(np.sqrt(np.mean(values[rows, j] ** 2))) if rows.any() else None
             for key, values in efforts.items()
         }
-        for j, (name, rows) in enumerate(zip(motion.joint_names, np.concatenate(used).T, strict=True))
+        for j, (name, rows) in enumerate(zip(model.joint_names, determined.T, strict=True))
     ]
-    return {"samples": len(motion.time), "joints": joints}
-
-
-def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
-    fields = zip(*((motion.time, motion.q, motion.qd, motion.qdd, motion.tau) for motion in motions), strict=True)
-    time, q, qd, qdd, tau = (np.concatenate(parts) for parts in fields)
-    return replace(motions[0], time=time, q=q, qd=qd, qdd=qdd, tau=tau)
+    return {"samples": len(determined), "joints": joints}
 
 
 def _report(arguments: argparse.Namespace, identification: Identification, used: Sequence[RecordedMotion]) -> list[str]:

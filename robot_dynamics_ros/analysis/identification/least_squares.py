@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.friction import at_rest, nonlinear_friction
+from robot_dynamics_ros.analysis.identification.friction import nonlinear_friction
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import CHUNK, Parameterization
+from robot_dynamics_ros.analysis.identification.torque_analysis import torque_is_determined
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -26,7 +27,6 @@ from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters
 PARTS = 5
 """Number of consecutive parts of each recording that cross-validation leaves out in turn."""
 
-_REACH = 1.5  # periods of the cutoff over which the filter smears a step, to each side
 _RANK_TOLERANCE = 1e-7  # relative length of a column that is independent of the others
 _MIN_NOISE = 1e-6  # of a joint's RMS torque, for simulations without noise
 _TINY = 1e-12  # Nm or N, of a joint without any torque
@@ -54,8 +54,7 @@ class Samples:
         Friction (m, joints, c) of the joints for a unit of each coefficient, filtered as the torque is, and its time
         derivative.
     used
-        True (m, n) if the torque of this joint is used: it moves in some recording, and no joint with dry friction that
-        it moves is at rest within 1.5 periods of the filter's cutoff.
+        The result (m, n) of ``torque_is_determined`` for each recording: torques that are used.
     part
         Number (m,) of the part of its recording, from 0 to PARTS - 1.
     """
@@ -83,7 +82,7 @@ class Samples:
         moves = ~np.all([motion.still for motion in motions], axis=0)
         for motion in motions:
             step = max(1, int(0.5 / motion.step + 1e-6)) if motion.step else 1
-            used = (torque_is_determined(parameterization, motion) & moves)[::step]
+            used = torque_is_determined(parameterization.model, motion)[::step]
             part = np.arange(len(used)) * PARTS // max(len(used), 1)
             # Noise in the position of a joint that does not move would separate inertias that move together.
             q = np.where(moves, motion.q, motion.q.mean(axis=0))
@@ -126,17 +125,6 @@ class Samples:
                 columns, torque = columns + derivatives, torque + derivatives @ parameterization.at
             used = self.used[chunk]
             yield chunk, columns * used[:, :, np.newaxis], torque * used
-
-
-def torque_is_determined(parameterization: Parameterization, motion: RecordedMotion) -> NDArray[np.bool_]:
-    """Return True (m, n) unless a joint with dry friction that the coordinate moves is at rest nearby.
-
-    ``at_rest`` defines rest; nearby is within 1.5 periods of the filter's cutoff.
-    """
-    reach = math.ceil(_REACH / motion.step) if motion.step else 0
-    rates, accelerations = (parameterization.joint_rates(values) for values in (motion.qd, motion.qdd))
-    dt = float(np.median(np.diff(motion.time)))
-    return ~parameterization.touched(at_rest(rates, accelerations, dt, reach))
 
 
 @dataclass(frozen=True, eq=False)
