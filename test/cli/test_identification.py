@@ -13,7 +13,7 @@ import pytest
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification.estimate import identify
 from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
-from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.plain_yaml import load_yaml
@@ -150,11 +150,12 @@ def test_torque_as_json(bag: Path, capsys: pytest.CaptureFixture[str], load_robo
     assert facts["cutoff"] == analysis.motion.smoothing.cutoff
     columns = {
         "joint": model.joint_names,
-        "measured": root_mean_square(analysis.motion.tau),
-        "gravity": root_mean_square(analysis.gravity),
+        "measured": analysis.size(analysis.motion.tau),
+        "gravity": analysis.size(analysis.gravity),
         "error": analysis.rms,
         "bias": analysis.bias,
         "explained": analysis.explained,
+        "used": analysis.used.sum(axis=0),
     }
     for key, values in columns.items():
         assert [row[key] for row in facts["joints"]] == list(values)

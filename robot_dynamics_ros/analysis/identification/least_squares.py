@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.friction import at_rest, nonlinear_friction
+from robot_dynamics_ros.analysis.identification.friction import nonlinear_friction
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import CHUNK, Parameterization
+from robot_dynamics_ros.analysis.identification.torque_analysis import torque_is_determined
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -53,8 +54,7 @@ class Samples:
         Friction (m, joints, c) of the joints for a unit of each coefficient, filtered as the torque is, and its time
         derivative.
     used
-        True (m, n) if the torque of this joint is used: it moves in some recording, and no joint with dry friction that
-        it moves is at rest within 1.5 periods of the filter's cutoff.
+        The result (m, n) of ``torque_is_determined`` for each recording: torques that are used.
     part
         Number (m,) of the part of its recording, from 0 to PARTS - 1.
     """
@@ -82,7 +82,7 @@ class Samples:
         moves = ~np.all([motion.still for motion in motions], axis=0)
         for motion in motions:
             step = max(1, int(0.5 / motion.step + 1e-6)) if motion.step else 1
-            used = (torque_is_determined(parameterization, motion) & moves)[::step]
+            used = torque_is_determined(parameterization.model, motion)[::step]
             part = np.arange(len(used)) * PARTS // max(len(used), 1)
             # Noise in the position of a joint that does not move would separate inertias that move together.
             q = np.where(moves, motion.q, motion.q.mean(axis=0))
@@ -125,16 +125,6 @@ class Samples:
                 columns, torque = columns + derivatives, torque + derivatives @ parameterization.at
             used = self.used[chunk]
             yield chunk, columns * used[:, :, np.newaxis], torque * used
-
-
-def torque_is_determined(parameterization: Parameterization, motion: RecordedMotion) -> NDArray[np.bool_]:
-    """Return True (m, n) unless a joint with dry friction that the coordinate moves is at rest nearby.
-
-    ``at_rest`` defines rest; nearby is within 1.5 periods of the filter's cutoff.
-    """
-    rates, accelerations = (parameterization.joint_rates(values) for values in (motion.qd, motion.qdd))
-    dt = float(np.median(np.diff(motion.time)))
-    return ~parameterization.touched(at_rest(rates, accelerations, dt, motion.reach))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +176,15 @@ class Factors:
         stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
         return np.asarray(np.linalg.qr(stacked, mode="r"))
 
+    def orthogonal(self, columns: slice, to: slice) -> Factors:
+        """Return factors whose ``columns`` are orthogonal to the columns ``to``, which come first, for each joint."""
+        triangles = self.triangles.copy()
+        for of_joint in triangles.swapaxes(0, 1):  # (PARTS, p + 1, p + 1)
+            stacked = of_joint.reshape(-1, of_joint.shape[-1])
+            shares = np.linalg.lstsq(stacked[:, to], stacked[:, columns], rcond=_RANK_TOLERANCE)[0]
+            of_joint[:, :, columns] -= of_joint[:, :, to] @ shares
+        return replace(self, triangles=triangles)
+
     def squares(self, x: Array) -> Array:
         """Return the sum of squared residuals (PARTS, n) of the parameters ``x`` (p,)."""
         residual = self.triangles @ np.append(-x, 1.0)
@@ -204,7 +203,8 @@ class BaseEstimate:
         Estimates (r,) in SI units.
     deviations
         Their standard deviations (r,). They include noise, disagreement between parts of the recording, and the change
-        of an estimate if delays and nonlinear friction are estimated too.
+        of an estimate if delays and nonlinear friction are estimated too. Friction is the best fit of its kind to the
+        robot's friction at the samples used.
     noise
         Standard deviation (n,) of the residual torque of each joint in Nm or N; tiny if its torque is not used.
     condition
@@ -298,6 +298,8 @@ def _modelling_error(
     """Return the change of the base parameters (r,) if effects that the model neglects are estimated too.
 
     These are a delay of the effort, a lag of the velocity, and friction nonlinear in the speed. 0 if insignificant.
+    The part of nonlinear friction that the joint's own friction columns explain over the samples used is no error:
+    friction parameters are those of the best fit, such as a line in the speed, to the robot's friction there.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
     nonlinear = samples.filtered(lambda q, qd, qdd: nonlinear_friction(parameterization.joint_rates(qd), fastest))
@@ -312,9 +314,11 @@ def _modelling_error(
             effects.append(parameterization.at_coordinates(nonlinear[chunk]))
         return np.concatenate(effects, axis=2)
 
-    factors = Factors.of(parameterization, samples, neglected).weighted(noise)
-    kept = [*base.independent, *range(len(x), factors.shape[1])]
-    triangle = np.asarray(np.linalg.qr(factors[:, kept], mode="r"))
+    friction = slice(parameterization.new_rotors.stop, len(x))
+    factors = Factors.of(parameterization, samples, neglected)
+    triangles = factors.orthogonal(slice(len(x) + 2, -1), to=friction).weighted(noise)
+    kept = [*base.independent, *range(len(x), triangles.shape[1])]
+    triangle = np.asarray(np.linalg.qr(triangles[:, kept], mode="r"))
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
     values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RANK_TOLERANCE)[0] / lengths

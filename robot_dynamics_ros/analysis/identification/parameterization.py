@@ -271,16 +271,6 @@ class Parameterization:
         count = self.new_rotors.stop - self.new_rotors.start
         return np.asarray(self._tail[: self.bodies, :count].T @ at_joints)
 
-    def touched(self, joints: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return True (m, n) if a coordinate moves a joint with dry friction that is True in ``joints`` (m, joints)."""
-        dry = np.zeros(self.bodies, dtype=bool)
-        if self.friction == "keep":
-            levels = [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.LOAD_DRIVING]
-            dry = np.any(self.model.friction_parameters[:, levels] > 0.0, axis=1)
-        elif self.friction == "viscous_coulomb":
-            dry = np.array([shape.sigmoid_slope == 0.0 for shape in self.shapes])
-        return (joints & dry).astype(np.float64) @ np.abs(self._factors) > 0.0
-
     @property
     def moves(self) -> NDArray[np.bool_]:
         """True (joints, n) if the coordinate (column) moves the joint (row)."""

@@ -15,6 +15,7 @@ from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 
 ROUNDING = 1e-9
 """Effort (Nm or N) below which a measured effort or its variation counts as zero."""
@@ -34,6 +35,9 @@ class TorqueAnalysis:
     inertia, velocity, gravity, friction
         Terms of the model: M(q) qdd, V(q, qd) = C(q, qd) qd and G(q) of Craig (6.59), rotors included, and F(q, qd),
         which passes the filter of the measured torque.
+    determined
+        The result (m, n) of ``torque_is_determined``. Statistics of a joint are those of its determined samples, or of
+        all if none is determined.
     """
 
     motion: RecordedMotion
@@ -41,6 +45,7 @@ class TorqueAnalysis:
     velocity: Array
     gravity: Array
     friction: Array
+    determined: NDArray[np.bool_]
 
     @property
     def model(self) -> Array:
@@ -55,12 +60,21 @@ class TorqueAnalysis:
     @property
     def rms(self) -> Array:
         """Root mean square of the residual (n,)."""
-        return root_mean_square(self.residual)
+        return self.size(self.residual)
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """True (m, n) for the samples of the statistics."""
+        return self.determined | ~self.determined.any(axis=0)
+
+    def size(self, torque: Array) -> Array:
+        """Return the root mean square (n,) of ``torque`` (m, n) over the samples of the statistics."""
+        return np.asarray(np.sqrt(np.square(torque).mean(axis=0, where=self.used)))
 
     @property
     def bias(self) -> Array:
         """Mean of the residual (n,)."""
-        return np.asarray(self.residual.mean(axis=0))
+        return np.asarray(self.residual.mean(axis=0, where=self.used))
 
     @property
     def explained(self) -> Array:
@@ -68,15 +82,9 @@ class TorqueAnalysis:
 
         NaN if the measured torque of a joint is constant within rounding.
         """
-        measured, left = self.motion.tau.var(axis=0), self.residual.var(axis=0)
-        varies = np.sqrt(measured) > ROUNDING * (1.0 + root_mean_square(self.motion.tau))
+        measured, left = (values.var(axis=0, where=self.used) for values in (self.motion.tau, self.residual))
+        varies = np.sqrt(measured) > ROUNDING * (1.0 + self.size(self.motion.tau))
         return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=varies))
-
-    @cached_property
-    def resting(self) -> NDArray[np.bool_]:
-        """True (m, n) where a joint rests, or the filter mixes rest into its torque: the friction is unknown."""
-        motion = self.motion
-        return at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), motion.reach)
 
     @cached_property
     def reversing(self) -> NDArray[np.bool_]:
@@ -110,7 +118,20 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     inertia -= bias
     bias -= gravity
     friction = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
-    return TorqueAnalysis(motion, inertia, bias, gravity, friction)
+    return TorqueAnalysis(motion, inertia, bias, gravity, friction, torque_is_determined(model, motion))
+
+
+def torque_is_determined(model: RobotModel, motion: RecordedMotion) -> NDArray[np.bool_]:
+    """Return True (m, n) unless the coordinate does not move, or a joint that it moves is at rest nearby.
+
+    Friction balances the load there. ``at_rest`` defines rest; nearby is within 1.5 periods of the filter's cutoff.
+    """
+    if len(motion.time) < 2:
+        return np.zeros(motion.q.shape, dtype=np.bool_)
+    factors = LinkTree.of(model).couplings
+    dt = float(np.median(np.diff(motion.time)))
+    rest = at_rest(motion.qd @ factors.T, motion.qdd @ factors.T, dt, motion.reach)
+    return np.asarray(~motion.still & (rest.astype(np.float64) @ np.abs(factors) == 0.0), dtype=np.bool_)
 
 
 def largest_bearing_loads(model: RobotModel, motion: RecordedMotion) -> list[dict[str, Any]]:

@@ -101,7 +101,7 @@ def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | No
     analysis = recording.analysis
     if figure is not None and analysis is not None and joint in analysis.motion.joint_names:
         j, time = analysis.motion.joint_names.index(joint), recording.analysis_seconds(analysis)
-        for mask, color in ((analysis.reversing, _REVERSAL), (analysis.resting, _REST)):
+        for mask, color in ((analysis.reversing, _REVERSAL), (~analysis.determined, _REST)):
             ends = np.flatnonzero(np.diff(mask[:, j], prepend=False, append=False)).reshape(-1, 2)
             path = "".join(f"M{first:.4f},0V1H{last:.4f}V0Z" for first, last in time[ends - [0, 1]].tolist())
             shape = {"type": "path", "yref": "paper", "path": path, "fillcolor": color, "line": {"width": 0}}
@@ -118,7 +118,7 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
     if model is None or analysis is None or joint not in analysis.motion.joint_names:
         return None
     motion, j = analysis.motion, analysis.motion.joint_names.index(joint)
-    moving = np.flatnonzero(~analysis.resting[:, j])
+    moving = np.flatnonzero(analysis.used[:, j])
     kept = moving[:: -(-len(moving) // _DOTS) or 1]
     length, unit = ("m", "N") if recording.sliding(joint) else ("rad", "Nm")
     speed, load = motion.qd[kept, j], model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.analysis.identification.hints import hints
-from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis
 from robot_dynamics_ros.analysis.report.recording import (
     CRITERION,
     Recording,
@@ -122,7 +122,7 @@ def allowed_residuals(recording: Recording, analysis: TorqueAnalysis) -> Array:
     It is 1 % of the joint's effort limit, but within 10 to 50 % of its RMS measured torque; 10 % without a limit.
     """
     limits = np.array([recording.effort_limit(name) for name in analysis.motion.joint_names])
-    measured = root_mean_square(analysis.motion.tau)
+    measured = analysis.size(analysis.motion.tau)
     return np.clip(np.where(np.isfinite(limits), 0.01 * limits, 0.0), 0.1 * measured, 0.5 * measured)
 
 
@@ -137,11 +137,12 @@ def _torque(recording: Recording) -> Statement:
     names, allowed = analysis.motion.joint_names, allowed_residuals(recording, analysis)
     shares = np.divide(analysis.rms, allowed, out=np.zeros_like(allowed), where=allowed > 0.0)
     j, causes = int(np.argmax(shares)), tuple(hints(model, analysis))
-    met, measured = int((shares <= 1.0).sum()), rms(analysis.motion.tau[:, j])
-    unit = "N" if recording.sliding(names[j]) else "Nm"
+    met, measured = int((shares <= 1.0).sum()), analysis.size(analysis.motion.tau)[j]
+    unit, left = "N" if recording.sliding(names[j]) else "Nm", int((~analysis.used[:, j]).sum())
     text = (
         f"Worst is {names[j]}: RMS residual (measured minus model torque) {analysis.rms[j]:.3g} {unit}, "
-        f"{allowed[j]:.3g} {unit} allowed; RMS measured torque {measured:.3g} {unit}. Criterion: {_TORQUE_CRITERION}."
+        f"{allowed[j]:.3g} {unit} allowed; RMS measured torque {measured:.3g} {unit}, {left} of {len(analysis.used)} "
+        f"samples left out at rest, where friction is undetermined. Criterion: {_TORQUE_CRITERION}."
     )
     if causes:
         text += " Likely cause:" if len(causes) == 1 else " Likely causes, the likeliest first:"

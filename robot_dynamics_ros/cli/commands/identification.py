@@ -18,7 +18,6 @@ from robot_dynamics_ros.analysis.identification.estimate import FRICTION_KINDS, 
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
-from robot_dynamics_ros.analysis.identification.least_squares import torque_is_determined
 from robot_dynamics_ros.analysis.identification.model_files import differences, lost_properties, mjcf_text, urdf_text
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import ROUNDING, analyse_torque, root_mean_square
@@ -139,7 +138,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
         )
     held_out = None
     if tested:
-        held_out = {"data": test_data, **_held_out(identification, identified, tested)}
+        held_out = {"data": test_data, **_held_out(model, identified, tested)}
     facts = _facts(identification, _friction_rows(deviations, document["joints"])) | {"held_out": held_out}
     if files := _write_model_files(arguments, source.text, identified):
         facts["model_files"] = files
@@ -147,8 +146,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
         print_json({"dynamics_file": arguments.output, **facts, "notes": notes})
         return
     if held_out is not None:
-        without = "" if arguments.friction == "none" else ", without rest, where friction is undetermined"
-        print(wrapped(f"held out: {test_data}, {held_out['samples']} samples{without}"))
+        without = "without rest, where friction is undetermined"
+        print(wrapped(f"held out: {test_data}, {held_out['samples']} samples, {without}"))
         print(_holdout_table(held_out["joints"], arguments.friction), end="\n\n")
     print(
         f"{facts['determined']} of {len(facts['base_parameters'])} base parameters are determined better than "
@@ -178,31 +177,27 @@ def _facts(identification: Identification, friction: list[dict[str, Any]]) -> di
     }
 
 
-def _held_out(identification: Identification, identified: RobotModel, tested: list[RecordedMotion]) -> dict[str, Any]:
+def _held_out(model: RobotModel, identified: RobotModel, tested: list[RecordedMotion]) -> dict[str, Any]:
     """Return the number of samples of the motions ``tested``, and errors of prior and ``identified`` model there.
 
     ``joints`` has each joint's RMS effort and errors (Nm or N), None if its friction is undetermined in all samples.
     """
-    model = identification.parameterization.model
-    motion = _joined(tested)
-    used = [torque_is_determined(identification.parameterization, part) & ~part.still for part in tested]
-    before, now = analyse_torque(model, motion), analyse_torque(identified, motion)
-    efforts = {"measured": motion.tau, "error_before": before.residual, "error_now": now.residual}
+    before, now = ([analyse_torque(one, part) for part in tested] for one in (model, identified))
+    efforts = {
+        "measured": np.concatenate([part.tau for part in tested]),
+        "error_before": np.concatenate([analysis.residual for analysis in before]),
+        "error_now": np.concatenate([analysis.residual for analysis in now]),
+    }
+    determined = np.concatenate([analysis.determined for analysis in before])
     joints = [
         {"joint": name}
         | {
             key: float(np.sqrt(np.mean(values[rows, j] ** 2))) if rows.any() else None
             for key, values in efforts.items()
         }
-        for j, (name, rows) in enumerate(zip(motion.joint_names, np.concatenate(used).T, strict=True))
+        for j, (name, rows) in enumerate(zip(model.joint_names, determined.T, strict=True))
     ]
-    return {"samples": len(motion.time), "joints": joints}
-
-
-def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
-    fields = zip(*((motion.time, motion.q, motion.qd, motion.qdd, motion.tau) for motion in motions), strict=True)
-    time, q, qd, qdd, tau = (np.concatenate(parts) for parts in fields)
-    return replace(motions[0], time=time, q=q, qd=qd, qdd=qdd, tau=tau)
+    return {"samples": len(determined), "joints": joints}
 
 
 def _write_model_files(arguments: argparse.Namespace, urdf: str | bytes, model: RobotModel) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     TorqueAnalysis,
     analyse_torque,
     largest_bearing_loads,
-    root_mean_square,
 )
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.cli.command_line import (
@@ -119,6 +118,9 @@ def run_torque(arguments: argparse.Namespace) -> None:
                 "needs samples on both sides"
             )
         )
+    if left := {row["joint"]: len(motion.time) - row["used"] for row in rows if row["used"] < len(motion.time)}:
+        counts = ", ".join(f"{name} {count}" for name, count in left.items())
+        print(wrapped(f"left out of the table, because friction is undetermined at rest: samples of {counts}"))
     print(f"\n{_torque_table(rows, analysis.explained_in_words, effort)}\n")
     if loads:
         cells = [[row["joint"], *(f"{row[key]:.1f}" for key in LOADS)] for row in loads]
@@ -161,13 +163,16 @@ def filtered_motion(series: JointSeries, model: RobotModel, arguments: argparse.
 
 
 def _torque_rows(model: RobotModel, analysis: TorqueAnalysis) -> list[dict[str, Any]]:
-    """Return for each joint: RMS of effort, terms and error, mean error (Nm or N), explained share of the variance."""
-    columns = [*(root_mean_square(values) for values in _parts(analysis)), analysis.bias, analysis.explained]
+    """Return for each joint: RMS of effort, terms and error, mean error (Nm or N), explained share of the variance.
+
+    ``used`` is the number of samples of these statistics.
+    """
+    columns = [*map(analysis.size, _parts(analysis)), analysis.bias, analysis.explained, analysis.used.sum(axis=0)]
     return [
         {
             "joint": name,
             "unit": "N" if name in model.prismatic_joints else "Nm",
-            **dict(zip(_KEYS, numbers, strict=True)),
+            **dict(zip((*_KEYS, "used"), numbers, strict=True)),
         }
         for name, *numbers in zip(model.joint_names, *columns, strict=True)
     ]

@@ -8,6 +8,7 @@ import pytest
 
 from oracles import craig_planar_2r
 from robot_dynamics_ros import BagError, RobotModel
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support import arms
 from support.noisy_recordings import exciting_motion
@@ -52,6 +53,7 @@ def test_statistics_of_residual() -> None:
     motion = exciting_motion(model, seed=3, noise=0.0, samples=800)
     wave = np.sin(2 * np.pi * np.arange(800) / 100)[:, np.newaxis]
     analysis = analyse_torque(model, dataclasses.replace(motion, tau=motion.tau + 2.0 + 3.0 * wave))
+    analysis = dataclasses.replace(analysis, determined=np.ones_like(analysis.determined))
     np.testing.assert_allclose(analysis.bias, 2.0, rtol=1e-9)
     np.testing.assert_allclose(analysis.rms, np.sqrt(4.0 + 4.5), rtol=1e-9)
     np.testing.assert_allclose(analysis.explained, 1.0 - 4.5 / analysis.motion.tau.var(axis=0), rtol=1e-9)
@@ -61,6 +63,23 @@ def test_statistics_of_residual() -> None:
         assert analyse_torque(model, unvaried).explained_in_words == ["-", "-"], "no variance to explain"
     wrong = analyse_torque(model, dataclasses.replace(motion, tau=-motion.tau))
     assert wrong.explained_in_words == ["not explained"] * 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_statistics_leave_out_rest_unless_the_joint_never_moves() -> None:
+    """Joint 1 rests in the first half, where its effort is wrong; joint 2 never moves, and its effort is wrong by 3."""
+    model = planar_2r()
+    t = 0.01 * np.arange(800)
+    q, qd, qdd = (
+        np.column_stack([(t > 4.0) * f, 0.0 * t])
+        for f in (np.sin(t - 4.0) ** 2, np.sin(2.0 * (t - 4.0)), 2.0 * np.cos(2.0 * (t - 4.0)))
+    )
+    tau = model.inverse_dynamics(q, qd, qdd) + np.column_stack([7.0 * (t <= 4.0), 3.0 + 0.0 * t])
+    analysis = analyse_torque(model, RecordedMotion(model.joint_names, t, q, qd, qdd, tau))
+    assert not analysis.determined[t <= 4.0].any() and analysis.determined[t > 4.1, 0].all()
+    np.testing.assert_allclose(analysis.rms, [0.0, 3.0], atol=1e-9)
+    np.testing.assert_allclose(analysis.bias, [0.0, 3.0], atol=1e-9)
+    np.testing.assert_allclose(analysis.explained, 1.0)
 
 
 def test_other_joints_are_refused() -> None:
