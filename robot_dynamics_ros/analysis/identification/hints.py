@@ -144,7 +144,7 @@ class _CrossValidation:
         ``before`` is the cost without correction and causes.
         """
         columns = self._indices(names)
-        values, errors = self._fit(columns)
+        values, errors = self._fit(names)
         described = {}
         sizes = root_mean_square(self._evidence.motion.tau)
         for name in names:
@@ -186,7 +186,7 @@ class _CrossValidation:
         rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[:, :, np.newaxis]
         fit._squares = _squares_by_block(rows * (speed > _SLIDING * speed.max(axis=0))[:, :, np.newaxis])
         fit.weigh(self._weights)
-        values, errors = fit._fit(np.append(own, columns))
+        values, errors = fit._fit([DELAY, *others])
         return values[:1], errors[:1] if fit.cost([DELAY, *others]) < fit.cost(others) else np.array([np.inf])
 
     def _indices(self, names: Sequence[str]) -> NDArray[np.intp]:
@@ -200,20 +200,21 @@ class _CrossValidation:
         gram, moment, scale = _scaled(normal, columns, self._precision)
         return np.asarray(np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale)
 
-    def _fit(self, columns: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Return the parameters (p,) fitted to all samples, and their standard errors.
+    def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
 
         These contain disagreement between blocks, by the jackknife (Efron 1982), and the change of a parameter if
-        friction and link parameters are fitted too.
+        friction and link parameters are fitted too, provided that this reduces the prediction error.
         """
-        whole = self._blocks.sum(axis=0)
+        columns, whole = self._indices(names), self._blocks.sum(axis=0)
         values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)
-        errors = (_BLOCKS - 1) / _BLOCKS * ((others - others.mean(axis=0)) ** 2).sum(axis=0)
-        neglected = np.setdiff1d(self._indices([FRICTION, LINKS]), columns)
-        change = self._solved(whole, np.append(columns, neglected))[: len(columns)] - values
+        variances = (_BLOCKS - 1) / _BLOCKS * ((others - others.mean(axis=0)) ** 2).sum(axis=0)
+        more = [*names, *(name for name in (FRICTION, LINKS) if name not in names)]
+        if self.cost(more) < self.cost(names):
+            variances += (self._solved(whole, self._indices(more))[: len(columns)] - values) ** 2
         gram, _, _ = _scaled(whole, columns, self._precision)
         undetermined = _RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED
-        return values, np.where(undetermined, np.inf, np.sqrt(errors + change**2))
+        return values, np.where(undetermined, np.inf, np.sqrt(variances))
 
 
 def _squares_by_block(rows: Array) -> Array:
