@@ -63,7 +63,7 @@ def simulated(arm: str, cause: str, draw: np.random.Generator, folder: Path) -> 
         true = {"lacks: ": mass, **{r"at \[" + "[^,]*, " * k: com[k] for k in range(3)}}
     elif cause == "gravity":
         angle, pattern = draw.uniform(15.0, 180.0), "gravity points "
-        turn = Rotation.from_euler("zx", [draw.uniform(0.0, 360.0), angle], degrees=True)
+        turn = Rotation.from_euler("xz", [angle, draw.uniform(0.0, 360.0)], degrees=True)
         tau, true = effort(truth.with_gravity(turn.apply(truth.gravity))), {pattern: angle}
     elif cause == "friction":
         model, pattern = model.scaled(friction=0.0), "no friction"

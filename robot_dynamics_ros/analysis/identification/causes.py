@@ -101,6 +101,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         # Only components of gravity that load a joint along the motion are compared.
         strength, directions = np.linalg.eigh(flat.T @ flat)
         directions = directions[:, strength > _OBSERVABLE * strength[-1]]
+        observed = directions.shape[1] == len(strength)
         projection = directions @ directions.T
         estimate, expected = projection @ (modelled + values), projection @ modelled
         size = float(np.linalg.norm(estimate))
@@ -110,7 +111,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
                 "Cure: --gravity 0 0 0"
             )
         # The unobservable component completes the magnitude, in the model's direction.
-        hidden = modelled - expected
+        hidden = np.zeros(3) if observed else modelled - expected  # zero but for rounding
         rest = np.sqrt(max(0.0, magnitude**2 - size**2))
         direction = estimate + hidden * (rest / np.linalg.norm(hidden) if hidden.any() else 0.0)
         size = float(np.linalg.norm(direction))
@@ -119,7 +120,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         vector = " ".join(f"{x:g}" for x in np.round(direction * magnitude / size, 2) + 0.0)
         error = float(errors[np.isfinite(errors)].max(initial=0.0))
         each = f"({vector}) m/s^2, each +- {_half(error, magnitude)[0]}"
-        if len(strength) > directions.shape[1]:
+        if not observed:
             each += ", or undetermined where no joint carries it"
         if not modelled.any():
             return f"the measured effort has gravity in it, the model has none: it is {each}. Cure: --gravity {vector}"
