@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import yaml
 from scipy.spatial.transform import Rotation
 from test_public_robots import ROBOTS
 
@@ -45,8 +46,12 @@ def simulated(arm: str, cause: str, draw: np.random.Generator, folder: Path) -> 
     """Return model, motion and recorded effort, pattern of the hint, true numbers by the pattern before them."""
     urdf, geared = ROBOTS[ARMS[arm]], arm in UNKNOWN_GEARS
     prior = RobotModel.from_urdf_file(urdf).scaled(friction=0.0)
-    gears = Gears(0.04, 1.3) if geared else Gears(0.0, 1.0)
-    truth, n, names = gears.model(urdf, prior, folder), prior.n, prior.joint_names
+    gears, n, names = Gears(0.04, 1.3) if geared else Gears(0.0), prior.n, prior.joint_names
+    joints, file = dict(zip(names, gears.joints(prior), strict=True)), folder / "dynamics.yaml"
+    for joint in joints.values() if not geared else ():
+        del joint["static"], joint["stribeck_velocity"], joint["load_coefficient"]
+    file.write_text(yaml.safe_dump({"joints": joints}), encoding="utf-8")
+    truth = RobotModel.from_urdf_file(urdf, dynamics=file)
     motion = fourier(prior, SECONDS, 1000.0, int(draw.integers(2**31)))
     q, qd, qdd = motion.q, motion.qd, motion.qdd
     effort = lambda robot: robot.inverse_dynamics(q, qd, qdd) + robot.friction_torque(q, qd, qdd=qdd)  # noqa: E731
@@ -68,8 +73,8 @@ def simulated(arm: str, cause: str, draw: np.random.Generator, folder: Path) -> 
     elif cause == "friction":
         model, pattern = model.scaled(friction=0.0), "no friction"
         keys = {"viscous ": "viscous", "viscous [^;]*?Coulomb ": "coulomb", "viscous [^;]*? and ": "coulomb_negative"}
-        known = zip(names, gears.joints(prior), strict=True)
-        true = {} if geared else {rf"\b{a} {before}": own[key] for a, own in known for before, key in keys.items()}
+        pairs = product(joints.items(), keys.items())
+        true = {rf"\b{a} {before}": own[key] for (a, own), (before, key) in pairs if not geared}
     elif cause == "load friction":
         share, pattern = draw.uniform(0.08, 0.2), "grows with the load"
         tau += share * np.abs(prior.gear_load(q, qd, qdd)) * np.sign(qd)
@@ -77,7 +82,7 @@ def simulated(arm: str, cause: str, draw: np.random.Generator, folder: Path) -> 
     elif cause in ("offset", "rotor"):
         column, pattern = (np.ones_like(qdd), "offsets:") if cause == "offset" else (qdd, "rotor inertia")
         size = draw.uniform(0.3, 1.0) * tau[:, j].std() / np.sqrt((column[:, j] ** 2).mean())
-        tau, known = tau + size * column * one, gears.joints(prior)[j]["rotor_inertia"] * (geared and cause == "rotor")
+        tau, known = tau + size * column * one, joints[name]["rotor_inertia"] * (geared and cause == "rotor")
         pattern = rf"{pattern}.*\b{name} "
         true = {pattern: size + known}
     elif cause == "delay":

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.friction import REST_SHARE
+from robot_dynamics_ros.analysis.identification.friction import at_rest
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
@@ -197,7 +197,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion, n = evidence.motion, model.n
     columns = np.zeros((len(motion.time), n, 3 * n))
     joints = np.arange(n)
-    direction = _direction(motion)
+    direction = _dry(motion, lambda q, qd, qdd: np.ones_like(qd))
     columns[:, joints, joints] = motion.qd
     columns[:, joints, n + joints] = np.maximum(direction, 0.0)
     columns[:, joints, 2 * n + joints] = np.minimum(direction, 0.0)
@@ -260,16 +260,16 @@ def _by_joint(model: RobotModel, values: Array, errors: Array, listed: NDArray[n
     return ", ".join(f"{name} {interval(value, error)}" for name, value, error, one in named if one)
 
 
-def _direction(motion: RecordedMotion) -> Array:
-    """Return the sign (m, n) of the velocity; for a joint at rest its speed over that at which it starts to move."""
-    slow = np.maximum(REST_SHARE * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
-    return np.asarray(np.clip(motion.qd / slow, -1.0, 1.0))
+def _dry(motion: RecordedMotion, level: Callable[[Array, Array, Array], Array]) -> Array:
+    """Return dry friction (m, n) of a level, a function of motions (k, n), as the filter leaves it; 0 for joints at rest."""
+    rest = at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), 0)
+    return motion.filtered(lambda q, qd, qdd: np.sign(qd) * level(q, qd, qdd)) * ~rest
 
 
 def _load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
-    load = np.abs(model.gear_load(motion.q, motion.qd, motion.qdd))
-    columns = (_direction(motion) * load)[:, :, np.newaxis] * np.eye(model.n)
+    dry = _dry(motion, lambda q, qd, qdd: np.abs(model.gear_load(q, qd, qdd)))
+    columns = dry[:, :, np.newaxis] * np.eye(model.n)
 
     def describe(values: Array, errors: Array) -> str | None:
         matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(motion.tau)

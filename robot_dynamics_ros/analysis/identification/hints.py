@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -41,10 +42,12 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints.
     """
     motion = analysis.motion
-    thin = slice(None, None, -(-len(motion.time) // _SAMPLES))
+    stride = -(-len(motion.time) // _SAMPLES)
+    thin = slice(None, None, stride)
     if len(motion.time[thin]) < _MIN_SAMPLES:
         return []
-    evidence = Evidence(motion.part(thin), np.gradient(motion.tau, motion.time, axis=0)[thin])
+    part = replace(motion.part(thin), every=motion.every * stride)
+    evidence = Evidence(part, np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
     floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # no effort is measured there
     plain = _CrossValidation(model, Correction.none(model.n), evidence)
