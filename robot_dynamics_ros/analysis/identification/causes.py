@@ -26,13 +26,13 @@ _LIGHT = 0.02  # kg, or kg m
 _REACH = 0.3  # m: a payload may be as far from its link's origin as this, or as neighbouring joints from each other
 _SIGNIFICANT = 3.0  # standard errors
 _SPREAD = 0.3  # prior standard deviation of a link's parameters about the model's, as a share of the link's own
-_PRIOR_SAMPLES = 30.0  # samples that this prior counts as
 _IMPLAUSIBLE = 5.0  # prior standard deviations of a link's parameters
 _DRIVING = 0.2  # of the friction power: more negative power is rejected as driving, not friction
 _TINY = 1e-9  # Nm or N
 _MIN_DELAY, _MAX_DELAY = 2e-3, 0.1  # s
 _INTERVAL = 2.0  # standard errors
 _EXACT = 1e-3  # of a value: the smallest interval
+_FINE = 5e-4  # m or kg m: smaller errors of a vector are not listed
 _UNCERTAIN = 0.2  # of a payload: with a larger interval the unloaded arm should be identified first
 
 
@@ -71,6 +71,8 @@ class Hypothesis(NamedTuple):
 
 Cause = Callable[[RobotModel, Evidence], Hypothesis]
 FRICTION, DELAY, LINKS = "missing friction", "a delay of the effort", "other link parameters"
+PRIOR_SAMPLES = 30.0
+"""Samples that the prior of LINKS counts as."""
 
 
 def causes(model: RobotModel) -> Mapping[str, Cause]:
@@ -155,7 +157,7 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
 
     def describe(values: Array, errors: Array) -> str | None:
         mass, moment = values[0], values[1:4]
-        if abs(mass) > _SIGNIFICANT * errors[0] and abs(mass) > _LIGHT:
+        if abs(mass) > _INTERVAL * errors[0] and abs(mass) > _LIGHT:
             com = moment / mass
             if np.linalg.norm(com) > far or not -1.5 * masses[body] < mass < masses.sum():
                 return None
@@ -167,8 +169,8 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
             # The mass is not observable, as where the link's origin does not move.
             if np.linalg.norm(moment) < _LIGHT:
                 return None
-            size = f"a first moment of {_vector(moment, errors[1:4])} kg m on {link}"
-            heavier, uncertain = True, False
+            heavier, uncertain = mass > 0.0 or not np.isfinite(errors[0]), False
+            size = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
         if heavier:
             cure = f"add it to {known}" if known else "define it as payload in the dynamics file"
             before = "run robot_dynamics identify with the unloaded arm first; then " if uncertain else ""
@@ -251,7 +253,7 @@ def _half(error: float, value: float) -> tuple[str, int]:
 
 
 def _vector(values: Array, errors: Array) -> str:
-    return "[" + ", ".join(map(interval, values.tolist(), errors.tolist())) + "]"
+    return "[" + ", ".join(map(interval, values.tolist(), np.maximum(errors, _FINE).tolist())) + "]"
 
 
 def _by_joint(model: RobotModel, values: Array, errors: Array, listed: NDArray[np.bool_]) -> str:
@@ -261,7 +263,7 @@ def _by_joint(model: RobotModel, values: Array, errors: Array, listed: NDArray[n
 
 
 def _dry(motion: RecordedMotion, level: Callable[[Array, Array, Array], Array]) -> Array:
-    """Return dry friction (m, n) of a level, a function of motions (k, n), as the filter leaves it; 0 for joints at rest."""
+    """Return dry friction (m, n) of a level by motions (k, n), filtered as the torque is; 0 for joints at rest."""
     rest = at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), 0)
     return motion.filtered(lambda q, qd, qdd: np.sign(qd) * level(q, qd, qdd)) * ~rest
 
@@ -351,7 +353,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
             f"{'; share of the measured torque: ' + each if each else ''}. Cure: run robot_dynamics identify"
         )
 
-    return Hypothesis(columns, describe, _PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0)
+    return Hypothesis(columns, describe, PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0)
 
 
 def _parameter_spread(parameters: Array) -> Array:

@@ -132,5 +132,6 @@ def at_rest(rates: Array, accelerations: Array, dt: float, reach: int) -> NDArra
     typical = np.sqrt(np.square(accelerations).mean(axis=0))
     for j in np.flatnonzero(typical > 0.0):
         reversal = 2.0 * slow[j] / (typical[j] * dt)
-        still[:, j] = binary_opening(still[:, j], np.ones(max(1, math.ceil(_STICKING * reversal)), dtype=np.bool_))
+        width = math.ceil(min(_STICKING * reversal, len(rates) + 1))
+        still[:, j] = binary_opening(still[:, j], np.ones(max(1, width), dtype=np.bool_))
     return np.asarray(maximum_filter1d(still.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)

@@ -11,7 +11,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.causes import DELAY, FRICTION, LINKS, Evidence, causes, friction
+from robot_dynamics_ros.analysis.identification.causes import (
+    DELAY,
+    FRICTION,
+    LINKS,
+    PRIOR_SAMPLES,
+    Evidence,
+    causes,
+    friction,
+)
 from robot_dynamics_ros.analysis.identification.corrections import Correction, corrections
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.progress import progress
@@ -28,9 +36,11 @@ _NOISE_FLOOR = 1e-3  # of a joint's measured RMS torque
 _TINY = 1e-9  # Nm or N
 _BLOCKS = 24
 _FOLDS = 4
-_RIDGE = 1e-8  # added to the diagonal of normal equations of columns of unit length
+_RIDGE = 1e-10  # added to the diagonal of normal equations of columns of unit length
 _SLIDING = 0.25  # of a joint's highest speed: faster, its friction has settled after a reversal
-_UNDETERMINED = 1e-4  # of a parameter's variance by the ridge alone: with more its standard error is infinite
+_BETTER = 0.95  # of the squared prediction error: less shows that the model's links or friction are wrong
+_UNIFORM = 3.0  # inverse variance of a uniform distribution over one prior deviation to each side
+_UNDETERMINED = 1e-6  # of a parameter's variance by the ridge alone: with more its standard error is infinite
 
 
 def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
@@ -206,18 +216,24 @@ class _CrossValidation:
     def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
 
-        These contain disagreement between blocks, by the jackknife (Efron 1982), and the change of a parameter if
-        friction and link parameters are fitted too, provided that this reduces the prediction error.
+        These contain disagreement between blocks, by the jackknife (Efron 1982). If friction and link parameters reduce
+        the prediction error, they also contain the change of a parameter when these are fitted too, and what link
+        parameters with their prior deviations leave undetermined.
         """
         columns, whole = self._indices(names), self._blocks.sum(axis=0)
         values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)
         variances = (_BLOCKS - 1) / _BLOCKS * ((others - others.mean(axis=0)) ** 2).sum(axis=0)
         more = [*names, *(name for name in (FRICTION, LINKS) if name not in names)]
-        if self.cost(more) < self.cost(names):
-            variances += (self._solved(whole, self._indices(more))[: len(columns)] - values) ** 2
-        gram, _, _ = _scaled(whole, columns, self._precision)
-        undetermined = _RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED
-        return values, np.where(undetermined, np.inf, np.sqrt(variances))
+        if LINKS in names or self.cost(more) < _BETTER * self.cost(names):
+            wide = self._indices(more)
+            gram, _, scale = _scaled(whole, wide, _UNIFORM / PRIOR_SAMPLES * self._precision)
+            variances += (np.diag(np.linalg.inv(gram)) / scale**2)[: len(columns)]
+            variances += (self._solved(whole, wide)[: len(columns)] - values) ** 2
+        known = np.isin(columns, self._columns[LINKS], invert=True)
+        gram, _, _ = _scaled(whole, columns[known], self._precision)
+        errors = np.sqrt(variances)
+        errors[np.flatnonzero(known)[_RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED]] = np.inf
+        return values, errors
 
 
 def _squares_by_block(rows: Array) -> Array:
