@@ -216,19 +216,20 @@ class _CrossValidation:
     def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
 
-        These contain disagreement between blocks, by the jackknife (Efron 1982). If friction and link parameters reduce
-        the prediction error, they also contain the change of a parameter when these are fitted too, and what link
-        parameters with their prior deviations leave undetermined.
+        These contain disagreement between blocks, by the jackknife (Efron 1982); the change of a parameter when friction
+        and link parameters are fitted too, if these reduce the prediction error; and if link parameters reduce it as
+        much as a cause must, what they leave undetermined when each is uniformly distributed over its prior deviation.
         """
         columns, whole = self._indices(names), self._blocks.sum(axis=0)
         values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)
         variances = (_BLOCKS - 1) / _BLOCKS * ((others - others.mean(axis=0)) ** 2).sum(axis=0)
-        more = [*names, *(name for name in (FRICTION, LINKS) if name not in names)]
-        if LINKS in names or self.cost(more) < _BETTER * self.cost(names):
-            wide = self._indices(more)
-            gram, _, scale = _scaled(whole, wide, _UNIFORM / PRIOR_SAMPLES * self._precision)
+        cost, links = self.cost(names), [*names, *({LINKS} - set(names))]
+        more = [*links, *({FRICTION} - set(names))]
+        if self.cost(more) < _BETTER * cost:
+            variances += (self._solved(whole, self._indices(more))[: len(columns)] - values) ** 2
+        if LINKS in names or self.cost(links) < (1.0 - _MIN_REDUCTION) * cost:
+            gram, _, scale = _scaled(whole, self._indices(links), _UNIFORM / PRIOR_SAMPLES * self._precision)
             variances += (np.diag(np.linalg.inv(gram)) / scale**2)[: len(columns)]
-            variances += (self._solved(whole, wide)[: len(columns)] - values) ** 2
         known = np.isin(columns, self._columns[LINKS], invert=True)
         gram, _, _ = _scaled(whole, columns[known], self._precision)
         errors = np.sqrt(variances)
