@@ -33,7 +33,7 @@ _MIN_DELAY, _MAX_DELAY = 2e-3, 0.1  # s
 _INTERVAL = 2.0  # standard errors
 _EXACT = 1e-3  # of a value: the smallest interval
 _FINE = 5e-4  # m or kg m: smaller errors of a vector are not listed
-_UNCERTAIN = 0.2  # of a payload: with a larger interval the unloaded arm should be identified first
+_UNCERTAIN = 0.15  # of a payload: with a larger interval the unloaded arm should be identified first
 
 
 @dataclass(frozen=True, eq=False)

@@ -217,8 +217,8 @@ class _CrossValidation:
         """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
 
         These contain disagreement between blocks, by the jackknife (Efron 1982); the change of a parameter when friction
-        and link parameters are fitted too, if these reduce the prediction error; and if link parameters reduce it as
-        much as a cause must, what they leave undetermined when each is uniformly distributed over its prior deviation.
+        and link parameters are fitted too, if these reduce the prediction error; and what link parameters leave
+        undetermined, each uniformly distributed over its prior deviation, by the ratio of what they explain to the rest.
         """
         columns, whole = self._indices(names), self._blocks.sum(axis=0)
         values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)
@@ -227,9 +227,9 @@ class _CrossValidation:
         more = [*links, *({FRICTION} - set(names))]
         if self.cost(more) < _BETTER * cost:
             variances += (self._solved(whole, self._indices(more))[: len(columns)] - values) ** 2
-        if LINKS in names or self.cost(links) < (1.0 - _MIN_REDUCTION) * cost:
-            gram, _, scale = _scaled(whole, self._indices(links), _UNIFORM / PRIOR_SAMPLES * self._precision)
-            variances += (np.diag(np.linalg.inv(gram)) / scale**2)[: len(columns)]
+        gram, _, scale = _scaled(whole, self._indices(links), _UNIFORM / PRIOR_SAMPLES * self._precision)
+        ratio = 1.0 if LINKS in names else np.clip(cost / self.cost(links) - 1.0, 0.0, 1.0)
+        variances += ratio * (np.diag(np.linalg.inv(gram)) / scale**2)[: len(columns)]
         known = np.isin(columns, self._columns[LINKS], invert=True)
         gram, _, _ = _scaled(whole, columns[known], self._precision)
         errors = np.sqrt(variances)
