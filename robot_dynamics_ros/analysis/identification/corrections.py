@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.causes import Evidence, friction
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -17,6 +18,9 @@ _EQUAL = 1.5  # ratio of unit factors that errors of the model's masses explain
 _PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
 _EXPLAINED = 0.5  # of a joint's squared measured torque: a factor that explains less is unknown
 _FAR_BETTER = 4.0  # ratio of squared errors
+_FITTED = 1.1  # complexity of a correction with a fitted number
+_SIGNIFICANT, _CONFIDENT = 3.0, 1.96  # standard errors: to be named, and of an interval of 95 %
+_BLOCKS = 12  # parts of a recording whose disagreement is the standard error
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +64,7 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     names = evidence.motion.joint_names
     plain = replace(Correction.none(len(names)), complexity=1.0)
     yield from _unit_corrections(model, evidence)
+    yield from _gain_corrections(model, evidence)
     yield replace(
         plain,
         hint="every effort has the wrong sign. Cure: reverse the signs in the driver: positive effort must "
@@ -129,6 +134,39 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
             gains=1.0 / factors,
             complexity=1.5,
         )
+
+
+def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
+    """Yield the gain of each joint's effort that the model's torque without friction determines to differ from 1.
+
+    Friction and an offset are fitted too, so that neither counts as a gain.
+    """
+    motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
+    rigid, columns = model.inverse_dynamics(motion.q, motion.qd, motion.qdd), friction(model, evidence).columns
+    for j, name in enumerate(motion.joint_names):
+        rows = np.column_stack([motion.tau[:, j], rigid[:, j], np.ones(len(rigid)), columns[:, j, j :: model.n]])
+        without = _without_blocks(np.arange(len(rows)))
+        factor = _factor(rows[:, 0], rows[:, 1], rows[:, 2:])[0]
+        error = _jackknife(np.array([_factor(rows[k, 0], rows[k, 1], rows[k, 2:])[0] for k in without]))
+        if factor > _SIGNIFICANT * error and abs(factor - 1.0) > _SIGNIFICANT * error:
+            low, high = factor - _CONFIDENT * error, factor + _CONFIDENT * error
+            yield replace(
+                plain,
+                hint=f"the measured effort of {name} is {factor:.3g} times the joint's torque (95 %: {low:.3g} to "
+                f"{high:.3g}), as by a wrong gear ratio or torque constant. Cure: correct it in the driver, or "
+                f"--drive-gains {name}={1.0 / factor:.3g}",
+                gains=np.where(np.arange(model.n) == j, 1.0 / factor, 1.0),
+            )
+
+
+def _without_blocks(rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Return ``rows`` without each of consecutive blocks."""
+    return [np.setdiff1d(rows, block) for block in np.array_split(rows, _BLOCKS)]
+
+
+def _jackknife(estimates: Array) -> float:
+    """Return the standard error (Efron 1982) of an estimate by its values (blocks,) without one block each."""
+    return float(np.sqrt((len(estimates) - 1) * estimates.var()))
 
 
 def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:

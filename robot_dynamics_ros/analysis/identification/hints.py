@@ -78,8 +78,9 @@ def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
 def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Correction]:
     """Return the corrections with the least cost, friction fitted along."""
     costs = []
+    candidates = list(corrections(model, evidence))
     evidence = Evidence(evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3])
-    for correction in progress(list(corrections(model, evidence)), "causes of the residual"):
+    for correction in progress(candidates, "causes of the residual"):
         fit = _CrossValidation(model, correction, evidence, only_friction=True)
         fit.weigh(weights)
         costs.append((np.log(fit.cost([FRICTION])) + _complexity((fit, [])), correction))
