@@ -1,4 +1,4 @@
-"""Corrections of a recording: order and signs of joints, and order, signs and units of efforts."""
+"""Corrections of a recording: order, signs, units and zeros of positions, and order, signs and units of efforts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.causes import Evidence, friction
+from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
@@ -20,6 +21,11 @@ _EXPLAINED = 0.5  # of a joint's squared measured torque: a factor that explains
 _FAR_BETTER = 4.0  # ratio of squared errors
 _FITTED = 1.1  # complexity of a correction with a fitted number
 _SIGNIFICANT, _CONFIDENT = 3.0, 1.96  # standard errors: to be named, and of an interval of 95 %
+_DEGREE = np.pi / 180.0  # rad
+_STARTS = np.arange(-11, 13) / 12.0  # shares of the largest offset, at which the search for a zero begins
+_LONGEST = 0.5  # m, of the zero of a prismatic joint
+_STEPS, _SMALL = 4, 1e-4  # Gauss-Newton steps, and the change (rad or m) of a difference quotient
+_TINY = 1e-9
 _BLOCKS = 12  # parts of a recording whose disagreement is the standard error
 
 
@@ -31,8 +37,10 @@ class Correction:
     ----------
     hint
         The mistake and its cure; empty for no correction.
-    joints, signs
-        Index (n,) in the recording, and sign (n,), of position, velocity and acceleration of each joint of the model.
+    joints, scales
+        Index (n,) in the recording, and factor (n,), of position, velocity and acceleration of each joint of the model.
+    offsets
+        Angle or length (n,) that is added to the position, rad or m.
     efforts, gains
         Index (n,) in the recording, and gain (n,) in Nm or N per recorded unit, of the effort of each joint.
     complexity
@@ -41,7 +49,8 @@ class Correction:
 
     hint: str
     joints: list[int]
-    signs: Array
+    scales: Array
+    offsets: Array
     efforts: list[int]
     gains: Array
     complexity: float
@@ -49,14 +58,14 @@ class Correction:
     @classmethod
     def none(cls, n: int) -> Correction:
         """Return the correction of ``n`` joints that changes nothing, with complexity 0."""
-        return cls("", list(range(n)), np.ones(n), list(range(n)), np.ones(n), 0.0)
+        return cls("", list(range(n)), np.ones(n), np.zeros(n), list(range(n)), np.ones(n), 0.0)
 
     def apply(self, evidence: Evidence) -> Evidence:
-        """Return ``evidence`` in the model's order of joints, motion times ``signs`` and effort times ``gains``."""
+        """Return ``evidence`` in the model's order of joints, with corrected motion, and effort times ``gains``."""
         motion = evidence.motion
-        q, qd, qdd = (values[:, self.joints] * self.signs for values in (motion.q, motion.qd, motion.qdd))
+        q, qd, qdd = (values[:, self.joints] * self.scales for values in (motion.q, motion.qd, motion.qdd))
         tau, rate = (values[:, self.efforts] * self.gains for values in (motion.tau, evidence.effort_rate))
-        return Evidence(replace(motion, q=q, qd=qd, qdd=qdd, tau=tau), rate)
+        return Evidence(replace(motion, q=q + self.offsets, qd=qd, qdd=qdd, tau=tau), rate)
 
 
 def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
@@ -65,6 +74,8 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     plain = replace(Correction.none(len(names)), complexity=1.0)
     yield from _unit_corrections(model, evidence)
     yield from _gain_corrections(model, evidence)
+    yield from _degree_corrections(model)
+    yield from _zero_corrections(model, evidence)
     yield replace(
         plain,
         hint="every effort has the wrong sign. Cure: reverse the signs in the driver: positive effort must "
@@ -72,7 +83,7 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
         gains=-plain.gains,
     )
     for j, name in enumerate(names):
-        signs = plain.signs.copy()
+        signs = plain.scales.copy()
         signs[j] = -1.0
         yield replace(
             plain,
@@ -84,8 +95,14 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
             plain,
             hint=f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: reverse the "
             "joint's <axis> in the URDF, or the signs in the driver",
-            signs=signs,
+            scales=signs,
             gains=signs,
+        )
+        yield replace(
+            plain,
+            hint=f"position and velocity of {name} have the wrong sign, its effort has not. Cure: reverse them in the "
+            "driver",
+            scales=signs,
         )
     for i, j in itertools.combinations(range(len(names)), 2):
         first, second = names[i], names[j]
@@ -102,6 +119,12 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
             f"--rename {first}={second} {second}={first}",
             joints=order,
             efforts=order,
+        )
+        yield replace(
+            plain,
+            hint=f"position and velocity of {first} and {second} are swapped, their efforts are not. Cure: check the "
+            "order of the positions in the driver",
+            joints=order,
         )
 
 
@@ -145,7 +168,7 @@ def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
     rigid, columns = model.inverse_dynamics(motion.q, motion.qd, motion.qdd), friction(model, evidence).columns
     for j, name in enumerate(motion.joint_names):
         rows = np.column_stack([motion.tau[:, j], rigid[:, j], np.ones(len(rigid)), columns[:, j, j :: model.n]])
-        without = _without_blocks(np.arange(len(rows)))
+        without = _without_blocks(len(rows))
         factor = _factor(rows[:, 0], rows[:, 1], rows[:, 2:])[0]
         error = _jackknife(np.array([_factor(rows[k, 0], rows[k, 1], rows[k, 2:])[0] for k in without]))
         if factor > _SIGNIFICANT * error and abs(factor - 1.0) > _SIGNIFICANT * error:
@@ -159,8 +182,63 @@ def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
             )
 
 
-def _without_blocks(rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Return ``rows`` without each of consecutive blocks."""
+def _degree_corrections(model: RobotModel) -> Iterator[Correction]:
+    """Yield radians for degrees, of each revolute joint and of all."""
+    plain = replace(Correction.none(model.n), complexity=1.0)
+    revolute = np.array([name not in model.prismatic_joints for name in model.joint_names])
+    parts = {f"of {name}": np.arange(model.n) == j for j, name in enumerate(model.joint_names) if revolute[j]}
+    for which, joints in {**parts, "of every revolute joint": revolute}.items():
+        yield replace(
+            plain,
+            hint=f"position and velocity {which} are in degrees. Cure: report radians in the driver",
+            scales=np.where(joints, _DEGREE, 1.0),
+        )
+
+
+def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
+    """Yield an offset for the position of each joint whose zero the model's torque determines to differ.
+
+    Gauss-Newton starts at the best of several offsets; friction is fitted too.
+    """
+    motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
+    known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
+    columns = friction(model, evidence).columns
+    bases = [np.linalg.svd(columns[:, j, j :: model.n], full_matrices=False)[0] for j in range(model.n)]
+
+    def error(offsets: Array) -> Array:
+        left = motion.tau - known - model.inverse_dynamics(motion.q + offsets, motion.qd, motion.qdd)
+        return np.stack([x - basis @ (basis.T @ x) for x, basis in zip(left.T, bases, strict=True)], axis=1)
+
+    def cost(offsets: Array) -> float:
+        return float(np.log(root_mean_square(error(offsets)) + _TINY).sum())
+
+    for j, name in enumerate(motion.joint_names):
+        prismatic = name in model.prismatic_joints
+        unit = np.where(np.arange(model.n) == j, 1.0, 0.0)
+        offset = min((_LONGEST if prismatic else np.pi) * _STARTS, key=lambda x: cost(x * unit))
+        for _ in range(_STEPS):
+            here = error(offset * unit)
+            slope = (error((offset + _SMALL) * unit) - error((offset - _SMALL) * unit)) / (2.0 * _SMALL)
+            weights = 1.0 / (root_mean_square(here) + _TINY) ** 2
+            moment, square = -(slope * here) @ weights, slope**2 @ weights
+            offset += float(moment.sum() / (square.sum() + _TINY))
+        steps = [moment[k].sum() / (square[k].sum() + _TINY) for k in _without_blocks(len(moment))]
+        deviation = _jackknife(np.array(steps))
+        offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
+        if abs(offset) > _SIGNIFICANT * deviation and cost(offset * unit) < cost(0.0 * unit):
+            low, high = -offset - _CONFIDENT * deviation, -offset + _CONFIDENT * deviation
+            yield replace(
+                plain,
+                hint=f"the recorded position of {name} is {-offset:.4g} {'m' if prismatic else 'rad'} above the "
+                f"model's (95 %: {low:.4g} to {high:.4g}): another zero. Cure: calibrate it in the driver, or move the "
+                "joint's <origin> in the URDF",
+                offsets=offset * unit,
+            )
+
+
+def _without_blocks(count: int) -> list[NDArray[np.intp]]:
+    """Return the indices of ``count`` samples without those of one of consecutive blocks, for each block."""
+    rows = np.arange(count)
     return [np.setdiff1d(rows, block) for block in np.array_split(rows, _BLOCKS)]
 
 
