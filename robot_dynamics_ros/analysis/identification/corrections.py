@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.causes import Evidence, friction
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -22,10 +23,17 @@ _FAR_BETTER = 4.0  # ratio of squared errors
 _FITTED = 1.1  # complexity of a correction with a fitted number
 _SIGNIFICANT, _CONFIDENT = 3.0, 1.96  # standard errors: to be named, and of an interval of 95 %
 _DEGREE = np.pi / 180.0  # rad
-_STARTS = np.arange(-11, 13) / 12.0  # shares of the largest offset, at which the search for a zero begins
+_STARTS = np.arange(-5, 7) / 6.0  # shares of the largest offset, at which the search for a zero begins
 _LONGEST = 0.5  # m, of the zero of a prismatic joint
 _STEPS, _SMALL = 4, 1e-4  # Gauss-Newton steps, and the change (rad or m) of a difference quotient
 _TINY = 1e-9
+_MAX_STEP = 1.5  # median steps between samples without a gap
+_SLOW = 0.01  # rad/s or m/s
+_ALIKE, _UNLIKE = 0.9, 0.8  # correlations of a velocity with the derivative of a position
+_SAME = 1.25  # ratio of velocities that are equal but for filters
+_RATIOS = {-1.0: "one of both has the wrong sign", 1.0 / _DEGREE: "in degrees/s", _DEGREE: "the position is in degrees"}
+_MARGIN = 0.1  # of the range within the limits, and of 1 rad or m
+_TOO_FAR, _TOO_FAST = 4.0 * np.pi, 5.0  # rad or m beyond the limits, which no swapped joints explain; velocity limits
 _BLOCKS = 12  # parts of a recording whose disagreement is the standard error
 
 
@@ -66,6 +74,67 @@ class Correction:
         q, qd, qdd = (values[:, self.joints] * self.scales for values in (motion.q, motion.qd, motion.qdd))
         tau, rate = (values[:, self.efforts] * self.gains for values in (motion.tau, evidence.effort_rate))
         return Evidence(replace(motion, q=q + self.offsets, qd=qd, qdd=qdd, tau=tau), rate)
+
+
+def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
+    """Return hints, without a fit, for a motion that contradicts itself or the limits of position and velocity.
+
+    These are velocities that are not the derivative of the position, positions that need far more than the range within
+    the limits, and velocities far above theirs. Torques of such a motion tell nothing.
+    """
+    velocities: dict[str, list[str]] = {}
+    steps = np.diff(motion.time)
+    even = steps < _MAX_STEP * np.median(steps)
+    inside = 1 + np.flatnonzero(even[:-1] & even[1:])
+    slope = (motion.q[inside + 1] - motion.q[inside - 1]) / (motion.time[inside + 1] - motion.time[inside - 1])[:, None]
+    speeds, rates = root_mean_square(motion.qd[inside]) + _TINY, root_mean_square(slope) + _TINY
+    likeness = (motion.qd[inside] / speeds).T @ (slope / rates) / len(inside)  # correlations, velocities by positions
+    for j in np.flatnonzero((rates > _SLOW) & ~motion.still).tolist():
+        name, ratio = motion.joint_names[j], likeness[j, j] * speeds[j] / rates[j]
+        other = int(np.abs(likeness[j]).argmax())
+        if abs(likeness[j, j]) > _ALIKE and not 1.0 / _SAME < ratio < _SAME:
+            cause = next(
+                (text for value, text in _RATIOS.items() if 1.0 / _SAME < ratio / value < _SAME), "other units"
+            )
+            velocities.setdefault(cause, []).append(f"{name} {ratio:.3g} times")
+        elif abs(likeness[j, other]) > _ALIKE and abs(likeness[j, j]) < _UNLIKE:
+            velocities.setdefault("another order", []).append(f"{name} that of {motion.joint_names[other]}")
+    contradictions = [
+        f"the recorded velocity is not the derivative of the position, but {', '.join(joints)}: {cause}. Cure: correct "
+        "positions or velocities in the driver"
+        for cause, joints in velocities.items()
+    ]
+    return contradictions or _out_of_limits(model, motion, impossible=True)
+
+
+def beyond_limits(model: RobotModel, motion: RecordedMotion) -> list[str]:
+    """Return a hint for positions that are beyond the limits, but not so far that they are impossible."""
+    return _out_of_limits(model, motion, impossible=False)
+
+
+def _out_of_limits(model: RobotModel, motion: RecordedMotion, impossible: bool) -> list[str]:
+    lower, upper, least, most = model.position_lower, model.position_upper, motion.q.min(axis=0), motion.q.max(axis=0)
+    beyond, margin = np.maximum(lower - least, most - upper), _MARGIN * (1.0 + upper - lower)
+    fast = np.abs(motion.qd).max(axis=0) / model.velocity_limits
+    joints: dict[str, list[str]] = {}
+    for j, name in enumerate(motion.joint_names):
+        unit, other, factor = ("m", "mm", 1e-3) if name in model.prismatic_joints else ("rad", "degrees", _DEGREE)
+        far = beyond[j] > _TOO_FAR
+        if beyond[j] > margin[j] and far == impossible:
+            fits = max(lower[j] - factor * least[j], factor * most[j] - upper[j]) < margin[j]
+            cause = f"in {other}" if far and fits else "in counts" if far else "another zero, sign, order or unit"
+            joints.setdefault(f"positions are beyond the limits{{}}: {cause}?", []).append(
+                f"{name} by {beyond[j]:.3g} {unit}"
+            )
+        elif impossible and fast[j] > _TOO_FAST:
+            joints.setdefault(f"velocities exceed the limits{{}}: in {other}/s or counts/s?", []).append(
+                f"{name} {fast[j]:.3g} times"
+            )
+    return [
+        f"{text.format(', ' + ', '.join(parts))} Cure: report SI units from the URDF's zero in the driver, or correct "
+        "the limits in the URDF"
+        for text, parts in joints.items()
+    ]
 
 
 def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:

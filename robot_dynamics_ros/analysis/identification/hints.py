@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.causes import FRICTION, Evidence, causes, friction
-from robot_dynamics_ros.analysis.identification.corrections import Correction, corrections
+from robot_dynamics_ros.analysis.identification.corrections import (
+    Correction,
+    beyond_limits,
+    corrections,
+    impossible_motion,
+)
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -41,6 +47,13 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     thin = slice(None, None, -(-len(motion.time) // _SAMPLES))
     if len(motion.time[thin]) < _MIN_SAMPLES:
         return []
+    if impossible := impossible_motion(model, motion):
+        return impossible
+    return [*beyond_limits(model, motion), *_fitted_hints(model, motion, thin)]
+
+
+def _fitted_hints(model: RobotModel, motion: RecordedMotion, thin: slice) -> list[str]:
+    """Return the hints of the best hypothesis for the samples ``thin`` of a motion."""
     evidence = Evidence(motion.part(thin), np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
     floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # no effort is measured there
