@@ -143,7 +143,7 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     plain = replace(Correction.none(len(names)), complexity=1.0)
     yield from _unit_corrections(model, evidence)
     yield from _gain_corrections(model, evidence)
-    yield from _degree_corrections(model)
+    yield from _degree_corrections(model, evidence.motion)
     yield from _zero_corrections(model, evidence)
     yield replace(
         plain,
@@ -244,23 +244,24 @@ def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
             low, high = factor - _CONFIDENT * error, factor + _CONFIDENT * error
             yield replace(
                 plain,
-                hint=f"the measured effort of {name} is {factor:.3g} times the joint's torque (95 %: {low:.3g} to "
-                f"{high:.3g}), as by a wrong gear ratio or torque constant. Cure: correct it in the driver, or "
+                hint=f"the measured effort of {name} is {factor:.4g} times the joint's torque (95 %: {low:.4g} to "
+                f"{high:.4g}), as by a wrong gear ratio or torque constant. Cure: correct it in the driver, or "
                 f"--drive-gains {name}={1.0 / factor:.3g}",
                 gains=np.where(np.arange(model.n) == j, 1.0 / factor, 1.0),
             )
 
 
-def _degree_corrections(model: RobotModel) -> Iterator[Correction]:
-    """Yield radians for degrees, of each revolute joint and of all."""
-    plain = replace(Correction.none(model.n), complexity=1.0)
-    revolute = np.array([name not in model.prismatic_joints for name in model.joint_names])
-    parts = {f"of {name}": np.arange(model.n) == j for j, name in enumerate(model.joint_names) if revolute[j]}
-    for which, joints in {**parts, "of every revolute joint": revolute}.items():
+def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correction]:
+    """Yield radians for degrees, of the revolute joints that would turn far if they were in radians."""
+    far = np.ptp(motion.q, axis=0) > _TOO_FAR
+    joints = [bool(far[j]) and name not in model.prismatic_joints for j, name in enumerate(model.joint_names)]
+    if any(joints):
         yield replace(
-            plain,
-            hint=f"position and velocity {which} are in degrees. Cure: report radians in the driver",
+            Correction.none(model.n),
+            hint=f"position and velocity of {', '.join(itertools.compress(model.joint_names, joints))} are in degrees. "
+            "Cure: report radians in the driver",
             scales=np.where(joints, _DEGREE, 1.0),
+            complexity=1.0,
         )
 
 

@@ -15,7 +15,6 @@ from robot_dynamics_ros.analysis.identification.corrections import (
     corrections,
     impossible_motion,
 )
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -49,17 +48,12 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
         return []
     if impossible := impossible_motion(model, motion):
         return impossible
-    return [*beyond_limits(model, motion), *_fitted_hints(model, motion, thin)]
-
-
-def _fitted_hints(model: RobotModel, motion: RecordedMotion, thin: slice) -> list[str]:
-    """Return the hints of the best hypothesis for the samples ``thin`` of a motion."""
     evidence = Evidence(motion.part(thin), np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
     floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # no effort is measured there
     plain = _CrossValidation(model, Correction.none(model.n), evidence)
     if (root_mean_square(plain.residual) <= floor).all():
-        return []
+        return beyond_limits(model, motion)
     noise = np.maximum(plain.noise(), floor)
     shortlist = _shortlist(model, evidence, 1.0 / noise)
     fits = [plain, *(_CrossValidation(model, correction, evidence) for correction in shortlist)]
@@ -70,15 +64,16 @@ def _fitted_hints(model: RobotModel, motion: RecordedMotion, thin: slice) -> lis
         fit.weigh(weights)
     # All causes together leave about the least error, which bounds the scores of the subsets: most need no fit.
     bounds = {fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least)) for fit in fits}
-    best, best_hints = np.inf, None
+    best, best_hints = np.inf, beyond_limits(model, motion)
     subsets = [itertools.combinations(plain.hypotheses, count) for count in range(_MAX_CAUSES + 1)]
     for fit, names in sorted(itertools.product(fits, itertools.chain(*subsets)), key=_complexity):
         if bounds[fit] + _complexity((fit, names)) >= best:
             continue
         score = np.log(max(fit.cost(names), least)) + _complexity((fit, names))
         if score < best and (described := fit.describe(names, plain.cost([]))) is not None:
-            best, best_hints = score, described
-    return best_hints or []
+            corrected = fit.correction.apply(evidence).motion
+            best, best_hints = score, [*beyond_limits(model, corrected), *described]
+    return best_hints
 
 
 def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
