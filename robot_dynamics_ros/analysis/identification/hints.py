@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.causes import FRICTION, Evidence, causes, friction
+from robot_dynamics_ros.analysis.identification.causes import DELAY, FRICTION, LINKS, Evidence, causes, friction
 from robot_dynamics_ros.analysis.identification.corrections import (
     Correction,
     beyond_limits,
@@ -31,6 +34,7 @@ _TINY = 1e-9  # Nm or N
 _BLOCKS = 24
 _FOLDS = 4
 _RIDGE = 1e-8  # added to the diagonal of normal equations of columns of unit length
+_SLIDING = 0.25  # of a joint's highest speed: faster, its friction has settled after a reversal
 _UNDETERMINED = 1e-4  # of a parameter's variance by the ridge alone: with more its standard error is infinite
 
 
@@ -43,12 +47,14 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints.
     """
     motion = analysis.motion
-    thin = slice(None, None, -(-len(motion.time) // _SAMPLES))
+    stride = -(-len(motion.time) // _SAMPLES)
+    thin = slice(None, None, stride)
     if len(motion.time[thin]) < _MIN_SAMPLES:
         return []
     if impossible := impossible_motion(model, motion):
         return impossible
-    evidence = Evidence(motion.part(thin), np.gradient(motion.tau, motion.time, axis=0)[thin])
+    part = replace(motion.part(thin), every=motion.every * stride)
+    evidence = Evidence(part, np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
     floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # no effort is measured there
     plain = _CrossValidation(model, Correction.none(model.n), evidence)
@@ -114,15 +120,15 @@ class _CrossValidation:
         ends = np.cumsum([0, *(part.columns.shape[2] for part in parts)]).tolist()
         self._columns = {name: np.arange(*pair) for name, pair in zip(selected, itertools.pairwise(ends), strict=True)}
         self._precision = np.concatenate([part.precision for part in parts])
-        rows = np.concatenate([*(part.columns for part in parts), self.residual[:, :, np.newaxis]], axis=2)
-        fold = np.arange(len(rows)) * _BLOCKS // len(rows) % _FOLDS
-        by_fold = [np.ascontiguousarray(rows[fold == k].transpose(1, 2, 0)) for k in range(_FOLDS)]
-        self._squares = np.array([part @ part.transpose(0, 2, 1) for part in by_fold])  # (folds, n, p + 1, p + 1)
+        self._rows = np.concatenate([*(part.columns for part in parts), self.residual[:, :, np.newaxis]], axis=2)
+        self._squares = _squares_by_block(self._rows)
 
     def weigh(self, weights: Array) -> None:
         """Set the weights (n,) of the joints' errors, in the order and inverse unit of the recorded effort."""
+        self._weights = weights
         corrected = weights[self.correction.efforts] / np.abs(self.correction.gains)
-        self._normal = np.einsum("knpq,n->kpq", self._squares, corrected**2)
+        self._blocks = np.einsum("knpq,n->kpq", self._squares, corrected**2)
+        self._normal = _by_fold(self._blocks)
 
     def noise(self) -> Array:
         """Return each joint's RMS error (n,) with all causes or none, in the order and unit of the recorded effort."""
@@ -130,7 +136,7 @@ class _CrossValidation:
         sizes = root_mean_square(self._evidence.motion.tau) + _TINY
         errors = []
         for j, (size, before) in enumerate(zip(sizes, root_mean_square(self.residual), strict=True)):
-            self._normal = self._squares[:, j] / (_ROUGH_NOISE * size) ** 2
+            self._normal = _by_fold(self._squares[:, j]) / (_ROUGH_NOISE * size) ** 2
             errors.append(min(before, _ROUGH_NOISE * size * np.sqrt(self.cost(everything) / len(self.residual))))
         recorded = np.empty(len(sizes))
         recorded[self.correction.efforts] = errors / np.abs(self.correction.gains)
@@ -150,13 +156,13 @@ class _CrossValidation:
         ``before`` is the cost without correction and causes.
         """
         columns = self._indices(names)
-        values, errors = self._fit(columns)
+        values, errors = self._fit(names)
         described = {}
         sizes = root_mean_square(self._evidence.motion.tau)
         for name in names:
             hypothesis, own = self.hypotheses[name], np.isin(columns, self._columns[name])
             torque = root_mean_square(hypothesis.columns @ values[own])
-            hint = hypothesis.describe(values[own], errors[own])
+            hint = hypothesis.describe(*(self._delay if name == DELAY else (values[own], errors[own])))
             if hint is None or not (torque > hypothesis.effect * sizes).any():
                 return None
             described[name] = hint
@@ -176,21 +182,62 @@ class _CrossValidation:
             before, error = cost, "remaining squared error"
         return texts
 
+    @cached_property
+    def _delay(self) -> tuple[Array, Array]:
+        """Return the delay (1,) and its standard error (1,), infinite if it does not reduce the prediction error.
+
+        It is fitted with all other causes, by the rate of the torque that they predict: the noise in that of the effort
+        would diminish it. Torques of joints near a reversal are left out: there, friction that depends on the travel
+        since the reversal imitates a delay.
+        """
+        motion, fit = self._evidence.motion, copy.copy(self)
+        others = [name for name in self.hypotheses if name != DELAY]
+        columns, own = self._indices(others), self._indices([DELAY])
+        unexplained = self.residual - self._rows[:, :, columns] @ self._solved(self._blocks.sum(axis=0), columns)
+        rows, speed = self._rows.copy(), np.abs(motion.qd)
+        rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[:, :, np.newaxis]
+        fit._squares = _squares_by_block(rows * (speed > _SLIDING * speed.max(axis=0))[:, :, np.newaxis])
+        fit.weigh(self._weights)
+        values, errors = fit._fit([DELAY, *others])
+        return values[:1], errors[:1] if fit.cost([DELAY, *others]) < fit.cost(others) else np.array([np.inf])
+
     def _indices(self, names: Sequence[str]) -> NDArray[np.intp]:
         return np.concatenate([np.empty(0, dtype=np.intp), *(self._columns[name] for name in names)])
 
     def _fits_without_fold(self, columns: NDArray[np.intp]) -> Array:
         """Return for each fold the parameters (folds, p) fitted to the other folds."""
-        gram, moment, scale = _scaled(self._normal.sum(axis=0) - self._normal, columns, self._precision)
-        return np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale
+        return self._solved(self._normal.sum(axis=0) - self._normal, columns)
 
-    def _fit(self, columns: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Return the parameters (p,) fitted to all samples, and their standard errors by the jackknife (Efron 1982)."""
-        gram, moment, scale = _scaled(self._normal.sum(axis=0), columns, self._precision)
-        inverse = np.linalg.inv(gram)
-        others = self._fits_without_fold(columns)
-        errors = np.sqrt((_FOLDS - 1) / _FOLDS * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
-        return inverse @ moment / scale, np.where(_RIDGE * np.diag(inverse) > _UNDETERMINED, np.inf, errors)
+    def _solved(self, normal: Array, columns: NDArray[np.intp]) -> Array:
+        gram, moment, scale = _scaled(normal, columns, self._precision)
+        return np.asarray(np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale)
+
+    def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
+
+        These contain disagreement between blocks, by the jackknife (Efron 1982), and the change of a parameter if
+        friction and link parameters are fitted too, provided that this reduces the prediction error.
+        """
+        columns, whole = self._indices(names), self._blocks.sum(axis=0)
+        values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)
+        variances = (_BLOCKS - 1) / _BLOCKS * ((others - others.mean(axis=0)) ** 2).sum(axis=0)
+        more = [*names, *(name for name in (FRICTION, LINKS) if name not in names)]
+        if self.cost(more) < self.cost(names):
+            variances += (self._solved(whole, self._indices(more))[: len(columns)] - values) ** 2
+        gram, _, _ = _scaled(whole, columns, self._precision)
+        undetermined = _RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED
+        return values, np.where(undetermined, np.inf, np.sqrt(variances))
+
+
+def _squares_by_block(rows: Array) -> Array:
+    """Return the products (blocks, n, p, p) of columns (m, n, p), summed over each of the consecutive blocks."""
+    blocks = [np.ascontiguousarray(part.transpose(1, 2, 0)) for part in np.array_split(rows, _BLOCKS)]
+    return np.array([part @ part.transpose(0, 2, 1) for part in blocks])
+
+
+def _by_fold(blocks: Array) -> Array:
+    """Return sums (folds, ...) over every fourth of consecutive blocks (24, ...)."""
+    return np.asarray(blocks.reshape(-1, _FOLDS, *blocks.shape[1:]).sum(axis=0))
 
 
 def _scaled(normal: Array, columns: NDArray[np.intp], precision: Array) -> tuple[Array, Array, Array]:

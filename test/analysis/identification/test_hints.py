@@ -55,7 +55,7 @@ def test_correlated_noise_or_short_recording_gets_no_hint(load_robot: LoadRobot)
     assert reported(panda, recorded(panda.without_gravity()).part(slice(50))) == []
 
 
-PAYLOAD_HINT = r" carries a payload that .* lacks: ([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m"
+PAYLOAD_HINT = r" carries a payload that .* lacks: ([\d.]+) \+- \S+ kg on panda_link7, .* at \[(\S+) \S+ \S+ (\S+) \S+ \S+ (\S+) .*?\] m"
 GRAVITY_HINT = r".*it is \((\S+) (\S+) (\S+)\)"
 ONE, TWO = np.array([1, -1, 1, 1, 1, 1, 1]), [0, 3, 2, 1, 4, 5, 6]
 OFFSET = np.array([0, 0, 0, 0, 0.7, 0, 0])
@@ -124,7 +124,7 @@ def test_hint_names_missing_friction(load_robot: LoadRobot) -> None:
     (hint,) = reported(model, with_effort(motion, motion.tau + 4.0 * motion.qd + 6.0 * np.sign(motion.qd)))
     assert hint.startswith("the model has no friction")
     for name in model.joint_names:
-        values = numbers_of(hint, rf"{name} viscous (\S+), Coulomb (\S+) forwards and (\S+) backwards")
+        values = numbers_of(hint, rf"{name} viscous (\S+) .*?Coulomb (\S+) .*?and (\S+) .*? backwards")
         np.testing.assert_allclose(values, [4.0, 6.0, 6.0], rtol=0, atol=2.0)
 
 
@@ -133,7 +133,7 @@ def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
     panda, bare = load_robot("panda", "panda"), load_robot("panda")
     texts = reported(bare, recorded(panda.with_payload("panda_link7", *PAYLOAD)))
     assert len(texts) == 2 and any("friction" in hint for hint in texts)
-    (mass,) = (numbers_of(hint, r"([\d.]+) kg on panda_link7")[0] for hint in texts if "carries" in hint)
+    (mass,) = (numbers_of(hint, r"([\d.]+) \+- \S+ kg on panda_link7")[0] for hint in texts if "carries" in hint)
     assert mass == pytest.approx(0.8, abs=0.05)
     motion = recorded(panda)
     texts = reported(bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1])))
@@ -183,7 +183,7 @@ def test_payload_with_unobservable_mass(load_robot: LoadRobot) -> None:
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
     link = model.moving_links[-1]
     (hint, *_) = reported(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], PAYLOAD[2])))
-    assert numbers_of(hint, rf"\[(\S+), \S+, \S+\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
+    assert numbers_of(hint, rf"\[(\S+) .*, undetermined\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
 
 
 def test_partially_observable_gravity(load_robot: LoadRobot) -> None:
