@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.causes import Evidence, friction
+from robot_dynamics_ros.analysis.identification.causes import Evidence, friction, interval
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -21,7 +21,7 @@ _PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
 _EXPLAINED = 0.5  # of a joint's squared measured torque: a factor that explains less is unknown
 _FAR_BETTER = 4.0  # ratio of squared errors
 _FITTED = 1.1  # complexity of a correction with a fitted number
-_SIGNIFICANT, _CONFIDENT = 3.0, 1.96  # standard errors: to be named, and of an interval of 95 %
+_SIGNIFICANT = 3.0  # standard errors
 _DEGREE = np.pi / 180.0  # rad
 _STARTS = np.arange(-5, 7) / 6.0  # shares of the largest offset, at which the search for a zero begins
 _LONGEST = 0.5  # m, of the zero of a prismatic joint
@@ -241,12 +241,10 @@ def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
         factor = _factor(rows[:, 0], rows[:, 1], rows[:, 2:])[0]
         error = _jackknife(np.array([_factor(rows[k, 0], rows[k, 1], rows[k, 2:])[0] for k in without]))
         if factor > _SIGNIFICANT * error and abs(factor - 1.0) > _SIGNIFICANT * error:
-            low, high = factor - _CONFIDENT * error, factor + _CONFIDENT * error
             yield replace(
                 plain,
-                hint=f"the measured effort of {name} is {factor:.4g} times the joint's torque (95 %: {low:.4g} to "
-                f"{high:.4g}), as by a wrong gear ratio or torque constant. Cure: correct it in the driver, or "
-                f"--drive-gains {name}={1.0 / factor:.3g}",
+                hint=f"the gain of the measured effort of {name} is {interval(factor, error)}, as by a wrong gear "
+                f"ratio or torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / factor:.4g}",
                 gains=np.where(np.arange(model.n) == j, 1.0 / factor, 1.0),
             )
 
@@ -296,11 +294,10 @@ def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
         deviation = _jackknife(np.array(steps))
         offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
         if abs(offset) > _SIGNIFICANT * deviation and cost(offset * unit) < cost(0.0 * unit):
-            low, high = -offset - _CONFIDENT * deviation, -offset + _CONFIDENT * deviation
             yield replace(
                 plain,
-                hint=f"the recorded position of {name} is {-offset:.4g} {'m' if prismatic else 'rad'} above the "
-                f"model's (95 %: {low:.4g} to {high:.4g}): another zero. Cure: calibrate it in the driver, or move the "
+                hint=f"the recorded position of {name} has another zero: it is {interval(-offset, deviation)} "
+                f"{'m' if prismatic else 'rad'} above the model's. Cure: calibrate it in the driver, or change the "
                 "joint's <origin> in the URDF",
                 offsets=offset * unit,
             )
