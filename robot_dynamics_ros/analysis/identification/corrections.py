@@ -231,22 +231,32 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
 def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield the gain of each joint's effort that the model's torque without friction determines to differ from 1.
 
-    Friction and an offset are fitted too, so that neither counts as a gain.
+    Friction and an offset are fitted too, so that neither counts as a gain. If the torque with the model's friction has
+    the same gain within its uncertainty, this more precise gain is taken.
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
     rigid, columns = model.inverse_dynamics(motion.q, motion.qd, motion.qdd), friction(model, evidence).columns
+    whole = rigid + model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
     for j, name in enumerate(motion.joint_names):
-        rows = np.column_stack([motion.tau[:, j], rigid[:, j], np.ones(len(rigid)), columns[:, j, j :: model.n]])
-        without = _without_blocks(len(rows))
-        factor = _factor(rows[:, 0], rows[:, 1], rows[:, 2:])[0]
-        error = _jackknife(np.array([_factor(rows[k, 0], rows[k, 1], rows[k, 2:])[0] for k in without]))
-        if factor > _SIGNIFICANT * error and abs(factor - 1.0) > _SIGNIFICANT * error:
-            yield replace(
-                plain,
-                hint=f"the gain of the measured effort of {name} is {interval(factor, error)}, as by a wrong gear "
-                f"ratio or torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / factor:.4g}",
-                gains=np.where(np.arange(model.n) == j, 1.0 / factor, 1.0),
-            )
+        others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
+        factor, error = _uncertain_factor(motion.tau[:, j], rigid[:, j], others)
+        if factor < _SIGNIFICANT * error or abs(factor - 1.0) < _SIGNIFICANT * error:
+            continue
+        same = _uncertain_factor(motion.tau[:, j], whole[:, j], others[:, :0])
+        if same[1] < error and abs(same[0] - factor) < _SIGNIFICANT * error:
+            factor, error = same
+        yield replace(
+            plain,
+            hint=f"the gain of the measured effort of {name} is {interval(factor, error)}, as by a wrong gear ratio or "
+            f"torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / factor:.4g}",
+            gains=np.where(np.arange(model.n) == j, 1.0 / factor, 1.0),
+        )
+
+
+def _uncertain_factor(measured: Array, torque: Array, others: Array) -> tuple[float, float]:
+    """Return the factor of ``torque`` in ``measured``, fitted along with ``others``, and its standard error."""
+    without = [_factor(measured[rows], torque[rows], others[rows])[0] for rows in _without_blocks(len(measured))]
+    return _factor(measured, torque, others)[0], _jackknife(np.array(without))
 
 
 def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correction]:
