@@ -90,14 +90,15 @@ def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
 
 
 def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Correction]:
-    """Return the corrections with the least cost, friction fitted along."""
+    """Return the corrections with the best score, alone or with friction."""
     costs = []
     candidates = list(corrections(model, evidence))
     evidence = Evidence(evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3])
     for correction in progress(candidates, "causes of the residual"):
         fit = _CrossValidation(model, correction, evidence, only_friction=True)
         fit.weigh(weights)
-        costs.append((np.log(fit.cost([FRICTION])) + _complexity((fit, [])), correction))
+        score = min(np.log(fit.cost(names)) + _complexity((fit, names)) for names in ([], [FRICTION]))
+        costs.append((score, correction))
     costs.sort(key=lambda cost: cost[0])
     return [correction for _, correction in costs[:_SHORTLIST]]
 

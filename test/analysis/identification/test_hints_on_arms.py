@@ -88,7 +88,7 @@ def test_recording_without_mistake_gets_no_hint(recording: Recording) -> None:
 def test_mistake_of_one_joint_is_named(recording: Recording, mistake: str) -> None:
     model, series = recording
     position, velocity, effort, offset, pattern = FACTORS[mistake]
-    j = 1 if offset else 3  # the zero of a light wrist is not observable
+    j = 1 if offset else 2  # gravity shows the zero; gain and friction of a light wrist are not separable
     one, name = np.arange(model.n) == j, model.joint_names[j]
     wrong = replace(
         series,
