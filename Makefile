@@ -67,7 +67,7 @@ test: $(TEST) ## the tests that take a few minutes
 	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 # Tests that neither start processes nor compile many kernels.
-QUICK := $(addprefix test/,analysis/report base control dynamics/model oracles recordings ros/nodes runs)
+QUICK := $(addprefix test/,analysis/report base control dynamics/description dynamics/model oracles recordings ros/nodes runs)
 .PHONY: test-quick
 test-quick: $(TEST) ## most tests of the library, in a minute: no processes, few kernels to compile
 	@$(BIN)/python -m pytest $(PARALLEL) $(QUICK) $(PYTEST_ARGS)

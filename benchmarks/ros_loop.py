@@ -35,7 +35,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
 
 COMMAND = "python -m benchmarks.ros_loop"

@@ -14,9 +14,9 @@ from tqdm import tqdm
 from benchmarks.document import markdown_table, print_report, report_parser
 from benchmarks.robots import Floats, shipped
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import Controller, make_controller
-from robot_dynamics_ros.control.poses import TaskMotion
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.end_effector.poses import TaskMotion
 from robot_dynamics_ros.simulation import Plant
 
 COMMAND = "python -m benchmarks.task_space"

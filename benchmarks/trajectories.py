@@ -18,12 +18,12 @@ from trajectory_msgs.msg import JointTrajectory
 from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.robots import Floats, shipped
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
-from robot_dynamics_ros.control.trajectory.files import trajectory_effort
-from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory, write_trajectory
-from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
+from robot_dynamics_ros.ros.conversions import trajectory_message
+from robot_dynamics_ros.runs.generators import point_to_point
 
 COMMAND = "python -m benchmarks.trajectories"
 PART = "make bench-trajectories"

@@ -9,8 +9,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from robot_dynamics_ros import RobotModel  # noqa: E402
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings  # noqa: E402
 from robot_dynamics_ros.control.controller import make_controller  # noqa: E402
-from robot_dynamics_ros.control.settings import ControllerSettings  # noqa: E402
 
 PAGE = HERE / "safety.md"
 _HEAD, _AFTER = "| cause | fails if | default | ends by itself |", '\n\n"Yes" means'

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.resources import robot_urdf
-from robot_dynamics_ros.control.external_torque import MomentumObserver
+from robot_dynamics_ros.control.estimation.external_torque import MomentumObserver
 from robot_dynamics_ros.simulation import Plant
 
 Array = NDArray[np.float64]

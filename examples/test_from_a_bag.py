@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.recordings.bags import BagWriter, assert_bags_match
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.runs.replay import replay

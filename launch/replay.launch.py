@@ -27,7 +27,7 @@ from launch_ros.event_handlers import OnStateTransition
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import POSITIVE
 from robot_dynamics_ros.cli.processes import node_command
-from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
+from robot_dynamics_ros.control.configuration.parameters import EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.bags.joint_series import read_configuration
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS

@@ -16,9 +16,9 @@ from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
-from robot_dynamics_ros.dynamics.model.inertia_errors import implausible_links
-from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
-from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument
+from robot_dynamics_ros.dynamics.description.inertia_errors import implausible_links
+from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
+from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer, mimic_tags
 

@@ -11,10 +11,10 @@ import yaml
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import robot_urdf
+from robot_dynamics_ros.control.configuration.parameters import ALL
+from robot_dynamics_ros.control.configuration.settings import read_settings
+from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.goals import read_tolerances
-from robot_dynamics_ros.control.parameters import ALL
-from robot_dynamics_ros.control.settings import read_settings
-from robot_dynamics_ros.control.tuning import Tuning
 
 CONFIG = Path(__file__).resolve().parent.parent / "config"
 FORWARD, TRAJECTORY = (CONFIG / f"ros2_control_{name}.yaml" for name in ("forward_effort", "joint_trajectory"))

@@ -18,7 +18,7 @@ from llvmlite.binding import get_host_cpu_name
 from rosbags.highlevel import AnyReader
 
 from benchmarks.robots import Floats
-from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.runs.replay import replay
 from support.independent_plant import STORE, load, make_settings
 

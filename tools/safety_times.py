@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from benchmarks.document import markdown_table, print_report, report_parser
 from benchmarks.robots import Floats, shipped_parameters
-from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
+from robot_dynamics_ros.runs.generators import quintic_then_sine
 from support.independent_plant import START, Session, make_settings
 
 COMMAND = "python -m tools.safety_times"

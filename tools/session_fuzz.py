@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode
-from robot_dynamics_ros.control.settings import ControllerSettings
 from support.independent_plant import Given, Session, joint_state, make_settings
 
 RUNS = 10_000

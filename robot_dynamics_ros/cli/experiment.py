@@ -26,18 +26,18 @@ from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.kernels import EXPERIMENT, step_compiled_beside, with_kernels
 from robot_dynamics_ros.cli.offline import configuration_of, controller_model
 from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot, note_locked
-from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.settings import read_settings as controller_settings
-from robot_dynamics_ros.control.trajectory import parameters as trajectory
-from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
+from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.settings import read_settings as controller_settings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.warm_up import warm_up_cycles
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.runs import trajectory_parameters as trajectory
 from robot_dynamics_ros.runs.motion import default_motion, default_start, scaled_to_limits
 from robot_dynamics_ros.runs.recorder import COMMANDS, Replay
 from robot_dynamics_ros.runs.simulation import simulate_to_bag
+from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings

@@ -10,9 +10,9 @@ from functools import partial
 
 from robot_dynamics_ros.base.resources import find_resource, textbook_arm_names
 from robot_dynamics_ros.cli.command_line import add_output, check_output, pair
+from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file
+from robot_dynamics_ros.dynamics.description.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dh_file import read_dh_file
-from robot_dynamics_ros.dynamics.model.dynamics_file import parse_dynamics_file
 
 
 def add_from_dh(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.cli.experiment import Experiment
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, node_command, private_graph
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
-from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
 from robot_dynamics_ros.runs.simulation import EFFORTS, STATES, TRAJECTORY

@@ -10,14 +10,14 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.cli.robot_source import RobotSource
+from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.dynamics.description.inertia_errors import implausible_links
+from robot_dynamics_ros.dynamics.description.urdf import Description, parse_urdf
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, read_dynamics_file
-from robot_dynamics_ros.dynamics.model.inertia_errors import implausible_links
+from robot_dynamics_ros.dynamics.model.base_parameters import minimal_parameters
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.dynamics.model.minimal_parameters import minimal_parameters
-from robot_dynamics_ros.dynamics.model.urdf import Description, parse_urdf
 
 Facts = dict[str, Any]
 

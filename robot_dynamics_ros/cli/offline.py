@@ -26,9 +26,9 @@ from robot_dynamics_ros.cli.command_line import (
     pair,
 )
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, recorded_robot
-from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.parameters import Configuration
-from robot_dynamics_ros.control.settings import read_settings as controller_settings
+from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration.parameters import Configuration
+from robot_dynamics_ros.control.configuration.settings import read_settings as controller_settings
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import read_configuration
 from robot_dynamics_ros.recordings.bags.reader import BagReader

@@ -32,10 +32,10 @@ from robot_dynamics_ros.base.resources import (
 )
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.cli.command_line import joint_state_topic, joint_value, pair
-from robot_dynamics_ros.control.parameters import GRAVITY
+from robot_dynamics_ros.control.configuration.parameters import GRAVITY
+from robot_dynamics_ros.dynamics.description.dh_file import textbook_arm
+from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.dh_file import textbook_arm
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file
 from robot_dynamics_ros.recordings.bags import read_configuration, read_description, read_joint_names
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 

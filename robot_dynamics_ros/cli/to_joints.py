@@ -17,12 +17,12 @@ from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.cli.command_line import add_output, check_output
 from robot_dynamics_ros.cli.live import write_trajectory
 from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot, note_locked
-from robot_dynamics_ros.control.poses import COMPONENTS, pose_of
+from robot_dynamics_ros.control.end_effector.poses import COMPONENTS, pose_of
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.inertia import real_numbers
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
 from robot_dynamics_ros.textbooks.inverse_kinematics import joint_path
 

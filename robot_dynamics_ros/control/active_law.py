@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
+from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.end_effector.end_effector_targets import EndEffectorTargets
+from robot_dynamics_ros.control.end_effector.task_space import TaskTorque, task_space_computed_torque
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import ErrorIntegral, VelocityBound
-from robot_dynamics_ros.control.task_space import TaskTorque, task_space_computed_torque
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
-from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError
-from robot_dynamics_ros.control.activation_check import holding_friction
 from robot_dynamics_ros.control.active_law import ActiveLaw
-from robot_dynamics_ros.control.checks import Checks, not_finite
-from robot_dynamics_ros.control.clock import MOST_PERIODS, CycleClock, Instant
+from robot_dynamics_ros.control.checks.activation_check import holding_friction
+from robot_dynamics_ros.control.checks.all_checks import Checks, not_finite
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
-from robot_dynamics_ros.control.end_effector_targets import EndEffectorTargets
-from robot_dynamics_ros.control.estimate import Estimate
-from robot_dynamics_ros.control.estimator import Estimator
+from robot_dynamics_ros.control.end_effector.end_effector_targets import EndEffectorTargets
+from robot_dynamics_ros.control.estimation.clock import MOST_PERIODS, CycleClock, Instant
+from robot_dynamics_ros.control.estimation.estimate import Estimate
+from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import EffortLimiter, stopping_deceleration
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
-from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

@@ -18,9 +18,14 @@ from robot_dynamics_ros.base.errors import (
     did_you_mean,
 )
 from robot_dynamics_ros.base.parameters.kinds import Values
+from robot_dynamics_ros.control.configuration.parameters import (
+    GOAL_TIME,
+    GOAL_TOLERANCE,
+    PATH_TOLERANCE,
+    STOPPED_VELOCITY_TOLERANCE,
+)
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import Motion
-from robot_dynamics_ros.control.parameters import GOAL_TIME, GOAL_TOLERANCE, PATH_TOLERANCE, STOPPED_VELOCITY_TOLERANCE
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.kernels.types import Array

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.settings import SafetySettings
+from robot_dynamics_ros.control.configuration.settings import SafetySettings
 
 RECOVERY_TIME = 0.2
 """Time (s) for which all checks have to pass before a fault is over."""

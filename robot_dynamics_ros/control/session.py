@@ -12,17 +12,17 @@ import math
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.clock import StampClock
+from robot_dynamics_ros.control.checks.first_states import FirstStates
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.end_effector_targets import EndEffectorTarget
-from robot_dynamics_ros.control.first_states import FirstStates
+from robot_dynamics_ros.control.end_effector.end_effector_targets import EndEffectorTarget
+from robot_dynamics_ros.control.estimation.clock import StampClock
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Now, Output, Sample, UnusableSample
 from robot_dynamics_ros.control.safety import Mode, Safety
-from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.time_scaling import checked_speed
-from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

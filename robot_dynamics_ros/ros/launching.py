@@ -29,9 +29,9 @@ from robot_dynamics_ros.base.parameters.file import parameter_tables
 from robot_dynamics_ros.base.parameters.kinds import ANY, Bounds
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names, robot_urdf
 from robot_dynamics_ros.base.urdf_file import read_urdf
+from robot_dynamics_ros.control.configuration.parameters import EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.parameters import EMERGENCY_STOP_TOPICS
-from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument
+from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument
 from robot_dynamics_ros.recordings.bags.reader import companions
 
 PACKAGE = "robot_dynamics_ros"

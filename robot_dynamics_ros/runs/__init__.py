@@ -1,4 +1,4 @@
-"""The controller without ROS: on a recording (replay), or on a simulated robot.
+"""The controller without ROS: on a recording (replay), or on a simulated robot; generated motions and their files.
 
 Imports ``recordings``, ``simulation``, ``control`` and what is below them. Start with ``replay``, which reads a bag,
 runs a controller session with its inputs, and writes the result.

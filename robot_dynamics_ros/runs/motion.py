@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.trajectory import parameters as trajectory
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, joint_columns
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY
+from robot_dynamics_ros.runs import trajectory_parameters as trajectory
 
 _REACH, _PRISMATIC_REACH = 0.3, 0.05  # rad, m: largest amplitude of the sine
 _RANGE_SHARE = 0.2  # of the position range, for the amplitude

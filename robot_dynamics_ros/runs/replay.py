@@ -13,12 +13,12 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import BagError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.interface import Sample, UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags.diagnostics import read_statuses

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.control.configuration.parameters import Configuration
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.interface import ERROR, Output
-from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags.storage import (

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.inertia import real_numbers
 
 
 class EffortDelay:

@@ -17,9 +17,9 @@ from tqdm import tqdm
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import BAR
+from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.inertia import real_numbers
 from robot_dynamics_ros.simulation.checks import finite
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch

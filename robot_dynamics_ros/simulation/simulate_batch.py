@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import BAR
+from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.inertia import real_numbers
 from robot_dynamics_ros.simulation.checks import check_integrator
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch, models_of
 from robot_dynamics_ros.simulation.sensors import Sensors

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.textbooks.link_tree import shaped
 from robot_dynamics_ros.textbooks.propagation import rotated_jacobian
 
 _SINGULAR = 1e-8
@@ -33,13 +34,14 @@ def smallest_singular_value(jacobian: ArrayLike) -> float:
 
 
 def condition_number(jacobian: ArrayLike) -> float:
-    """Return the ratio of the largest to the smallest singular value of a Jacobian (m, n), m <= n.
+    """Return the ratio of the largest to the smallest singular value of a Jacobian (m, n).
 
-    It is 1 at an isotropic point and infinite at a singularity: Craig, exercise 5.8. Velocity components of different
-    units have no common measure; choose rows of one unit.
+    It is 1 at an isotropic point, and infinite at a singularity and for m > n: Craig, exercise 5.8. Velocity components
+    of different units have no common measure; choose rows of one unit.
     """
-    values = np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)
-    return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
+    j = np.asarray(jacobian, dtype=np.float64)
+    values = np.linalg.svd(j, compute_uv=False)
+    return float(values[0] / values[-1]) if j.shape[0] <= j.shape[1] and values[-1] > 0.0 else float("inf")
 
 
 def most_isotropic(jacobian: Callable[[Array], ArrayLike], q: ArrayLike) -> Array:
@@ -67,7 +69,7 @@ def end_effector_force(jacobian: ArrayLike, tau: ArrayLike, q: ArrayLike) -> Arr
     """
     j = np.asarray(jacobian, dtype=np.float64)
     require_regular(j, q)
-    return np.asarray(np.linalg.pinv(j.T) @ np.asarray(tau, dtype=np.float64))
+    return np.asarray(np.linalg.pinv(j.T) @ shaped("tau", tau, j.shape[1:], "pass a torque for each joint"))
 
 
 def require_regular(jacobian: Array, q: ArrayLike) -> None:

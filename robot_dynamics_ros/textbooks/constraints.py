@@ -342,7 +342,7 @@ def run_constrained(
     ------
     RobotDynamicsError
         If the initial position or velocity violates the constraints (``close_loops`` and ``consistent_velocity``
-        compute those that do not).
+        compute those that do not). A velocity with a relative violation below 1e-5 is projected to them.
     """
     count = max(1, round(np.ceil(duration / step * (1.0 - 1e-12))))
     h = duration / count

@@ -34,6 +34,14 @@ def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTre
     return tree, arrays
 
 
+def shaped(name: str, value: ArrayLike, shape: tuple[int, ...], cure: str) -> Array:
+    """Return a value as an array of floats; RobotDynamicsError with its name and ``cure`` for another shape."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != shape:
+        raise RobotDynamicsError(f"{name} has shape {array.shape}, expected {shape}. Cure: {cure}")
+    return array
+
+
 def cross(a: Array, b: Array) -> Array:
     """Return a x b (3,) of two vectors (3,), of numbers or symbols.
 

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.dynamics.description.inertia import Inertial, InertiaSum, steiner
+from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument, numbers, placement
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, steiner
-from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument, numbers, placement
+from robot_dynamics_ros.textbooks.link_tree import shaped
 
 
 def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
@@ -54,7 +55,7 @@ def point_masses(
     nodes
         Number of nodes along each axis.
     """
-    corners = np.array([_shaped(n, x, (3,), "pass x y z") for n, x in (("lower", lower), ("upper", upper))])
+    corners = np.array([shaped(n, x, (3,), "pass x y z") for n, x in (("lower", lower), ("upper", upper))])
     at, weights = np.polynomial.legendre.leggauss(nodes)
     axes = corners.mean(axis=0) + np.outer(at, corners[1] - corners[0]) / 2.0
     points = np.stack(np.meshgrid(*axes.T, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -67,14 +68,14 @@ def inertia_of_points(masses: ArrayLike, points: ArrayLike) -> Array:
 
     Of ``point_masses`` it is the inertia of the body. Craig (6.17) has the same with Tsai's sign of the products.
     """
-    m = np.asarray(masses, dtype=np.float64)
-    p = _shaped("points", points, (len(m), 3), f"pass a point for each of the {len(m)} masses")
+    m = np.array([_mass(mass) for mass in np.asarray(masses, dtype=np.float64).ravel().tolist()])
+    p = shaped("points", points, (len(m), 3), f"pass a point for each of the {len(m)} masses")
     return np.asarray(np.sum(m[:, None] * p * p) * np.eye(3) - p.T @ (m[:, None] * p))
 
 
 def box_inertia(mass: float, size: ArrayLike) -> Array:
     """Return the inertia (3, 3) about its centre of a box with edges ``size`` (3,), m, along x, y, z: Tsai (9.12)."""
-    sides = _shaped("size", size, (3,), "pass the edges along x, y, z in m")
+    sides = shaped("size", size, (3,), "pass the edges along x, y, z in m")
     a, b, c = (_not_negative("size", side) for side in sides.tolist())
     return np.asarray(_mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b]))
 
@@ -108,7 +109,7 @@ def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
     com
         Vector (3,) from O to the centre of mass, m; its sign does not matter.
     """
-    return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), _shaped("com", com, (3,), "pass x y z")))
+    return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), shaped("com", com, (3,), "pass x y z")))
 
 
 def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
@@ -164,7 +165,7 @@ def radius_of_gyration(mass: float, inertia: ArrayLike, direction: ArrayLike) ->
     """
     if not _mass(mass) > 0.0:
         raise RobotDynamicsError("mass is 0. Cure: pass the mass in kg")
-    return math.sqrt(moment_of_inertia(inertia, direction) / mass)
+    return math.sqrt(_not_negative("moment of inertia", moment_of_inertia(inertia, direction), "kg m^2") / mass)
 
 
 def principal_axes(inertia: ArrayLike) -> tuple[Array, Array]:
@@ -185,15 +186,8 @@ def _not_negative(name: str, value: float, unit: str = "m") -> float:
     return float(value)
 
 
-def _shaped(name: str, value: ArrayLike, shape: tuple[int, ...], cure: str) -> Array:
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape != shape:
-        raise RobotDynamicsError(f"{name} has shape {array.shape}, expected {shape}. Cure: {cure}")
-    return array
-
-
 def _unit(direction: ArrayLike) -> Array:
-    u = _shaped("direction", direction, (3,), "pass x y z")
+    u = shaped("direction", direction, (3,), "pass x y z")
     length = float(np.linalg.norm(u))
     if not length > 0.0:
         raise RobotDynamicsError("direction is zero. Cure: pass a vector along the axis")
@@ -205,7 +199,7 @@ def _mass(mass: float) -> float:
 
 
 def _matrix(name: str, value: ArrayLike) -> Array:
-    return _shaped(name, value, (3, 3), "pass a matrix (3, 3)")
+    return shaped(name, value, (3, 3), "pass a matrix (3, 3)")
 
 
 _SOURCE = "URDF"

@@ -20,7 +20,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import cross, frame_on_body
+from robot_dynamics_ros.textbooks.link_tree import cross, frame_on_body, shaped
 
 _ORTHONORMAL = 1e-6
 _Z = np.array([0.0, 0.0, 1.0])
@@ -49,7 +49,7 @@ def angular_velocity(rotation: ArrayLike, rate: ArrayLike, tolerance: float = _O
         If R is not a rotation or dR/dt not its derivative.
     """
     r = _rotation("rotation", rotation, tolerance)
-    s = np.asarray(rate, dtype=np.float64) @ r.T
+    s = shaped("rate", rate, (3, 3), "pass dR/dt") @ r.T
     if not np.abs(s + s.T).max() <= tolerance * np.abs(s).max():
         raise RobotDynamicsError(f"dR/dt R^T is not skew-symmetric: {s.tolist()}. Cure: pass the derivative of R")
     return np.array([s[2, 1] - s[1, 2], s[0, 2] - s[2, 0], s[1, 0] - s[0, 1]]) / 2.0
@@ -71,9 +71,9 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
     Raises
     ------
     RobotDynamicsError
-        For an unknown set.
+        For an unknown set, and angles of another shape.
     """
-    order, values = axes.lower(), np.asarray(angles, dtype=np.float64)
+    order, values = axes.lower(), shaped("angles", angles, (3,), "pass three angles in rad")
     if (
         len(axes) != 3
         or not set(order) <= set("xyz")
@@ -195,9 +195,7 @@ def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) ->
     RobotDynamicsError
         For an unknown link, and for a ``force`` that is not six numbers.
     """
-    applied = np.asarray(force, dtype=np.float64)
-    if applied.shape != (6,):
-        raise RobotDynamicsError(f"force has shape {applied.shape}, expected (6,). Cure: pass force, then moment")
+    applied = shaped("force", force, (6,), "pass force, then moment")
     tree = LinkTree.of(model)
     body, pose = frame_on_body(model, link)
     f, n = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))
@@ -236,14 +234,12 @@ def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
 
 
 def _rotation_and_position(pose: ArrayLike, tolerance: float) -> tuple[Array, Array]:
-    t = np.asarray(pose, dtype=np.float64)
-    if t.shape != (4, 4):
-        raise RobotDynamicsError(f"pose has shape {t.shape}, expected (4, 4). Cure: pass a homogeneous transform")
+    t = shaped("pose", pose, (4, 4), "pass a homogeneous transform")
     return _rotation("pose", t[:3, :3], tolerance), t[:3, 3]
 
 
 def _rotation(name: str, matrix: ArrayLike, tolerance: float) -> Array:
-    r = np.asarray(matrix, dtype=np.float64)
+    r = shaped(name, matrix, (3, 3), "pass a rotation matrix")
     error = np.abs(r.T @ r - np.eye(3)).max()
     if not error < tolerance or np.linalg.det(r) < 0.0:
         raise RobotDynamicsError(

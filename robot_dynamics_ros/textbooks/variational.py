@@ -2,8 +2,8 @@
 
 A Lagrangian L(x, xd, t) is a function of the position x (n,), its rate xd (n,) and the time t (s), such as
 ``lagrangian_of`` a robot. Any L will do, also one without a mechanical system. Its derivatives are differences of
-fourth order, with errors of about 1e-10 of L for x, xd and t of order 1. The steps grow with larger values, so that
-functions of many turns or of a late time are inaccurate. Positions q are in rad or m, torques and inputs u in Nm or N.
+fourth order, with errors of about 1e-10 of L if L changes over 1 rad, m or s. Their steps are 2e-3, in rates above 1
+this share of them. Positions q are in rad or m, torques and inputs u in Nm or N.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ Lagrangian = Callable[[Array, Array, float], float]
 Path = Callable[[float], tuple[ArrayLike, ArrayLike]]
 """Function of time (s) that returns position and rate, (n,) each."""
 
-_STEP = 2e-3  # relative; balances truncation (h^4) and rounding (1e-16 / h^2) of second derivatives
+_STEP = 2e-3  # balances truncation (h^4) and rounding (1e-16 / h^2) of second derivatives
+_SINGULAR = 1e-8  # of L or the largest second derivative: smaller singular values are errors of the differences
 
 
 def lagrangian_of(model: RobotModel) -> Lagrangian:
@@ -74,7 +75,8 @@ def extremal_acceleration(
     x and xd are (n,). Raises RobotDynamicsError if d^2L/dxd^2 is singular, so that L does not determine xdd.
     """
     inertia, rest = _equation(lagrangian, x, xd, t)
-    if np.linalg.matrix_rank(inertia, 1e-8) < len(rest):
+    size = abs(lagrangian(np.asarray(x, dtype=np.float64), np.asarray(xd, dtype=np.float64), t))
+    if np.linalg.matrix_rank(inertia, _SINGULAR * max(size, np.abs(inertia).max())) < len(rest):
         raise RobotDynamicsError(
             f"the second derivatives of L by the rates are singular, {inertia.tolist()}. "
             "Cure: use an L that is quadratic in the rate of each coordinate"
@@ -157,18 +159,21 @@ def _equation(lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, t: float) -> 
     """Return A (n, n) and b (n,) of the Euler-Lagrange equation A xdd + b = u."""
     velocity = np.asarray(xd, dtype=np.float64)
     n = len(velocity)
+    # L is quadratic in the rates of a robot, but periodic in its positions: only steps of rates may grow with them.
+    steps = np.full(2 * n + 1, _STEP)
+    steps[n:-1] *= np.maximum(1.0, np.abs(velocity))
 
     def value(z: Array) -> Array:
         return np.asarray(lagrangian(z[:n], z[n:-1], float(z[-1])))
 
     z = np.concatenate([np.asarray(x, dtype=np.float64), velocity, [t]])
-    by_rate = _slopes(lambda z: _slopes(value, z)[n:-1], z)  # second derivatives of L, by a rate and by x, xd, t
-    return by_rate[:, n:-1], by_rate[:, :n] @ velocity + by_rate[:, -1] - _slopes(value, z)[:n]
+    # Second derivatives of L, by a rate and by x, xd, t.
+    by_rate = _slopes(lambda z: _slopes(value, z, steps)[n:-1], z, steps)
+    return by_rate[:, n:-1], by_rate[:, :n] @ velocity + by_rate[:, -1] - _slopes(value, z, steps)[:n]
 
 
-def _slopes(function: Callable[[Array], Array], z: Array) -> Array:
+def _slopes(function: Callable[[Array], Array], z: Array, steps: Array) -> Array:
     """Return the derivatives (..., k) of a function (...) by z (k,), by central differences of fourth order."""
-    steps = _STEP * np.maximum(1.0, np.abs(z))
     columns = [
         (8.0 * (function(z + e) - function(z - e)) - function(z + 2.0 * e) + function(z - 2.0 * e)) / (12.0 * e.sum())
         for e in np.diag(steps)

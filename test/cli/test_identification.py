@@ -17,9 +17,9 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_t
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.base.resources import robot_urdf
-from robot_dynamics_ros.control.trajectory.parameters import ALL, JOINTS, trajectory_from
 from robot_dynamics_ros.recordings.bags import BagWriter, read_joint_states
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.runs.trajectory_parameters import ALL, JOINTS, trajectory_from
 from support.commands import run
 from support.noisy_recordings import exciting_motion, fourier, with_friction
 

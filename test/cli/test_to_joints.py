@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from robot_dynamics_ros import RobotModel, TrajectoryError
-from robot_dynamics_ros.control.poses import pose_of
-from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
+from robot_dynamics_ros.control.end_effector.poses import pose_of
+from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 from support.commands import run
 from support.comparing import assert_close
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
 from support.independent_plant import STORE, TYPES, Session
 
 RATE = 500.0  # Nm/s

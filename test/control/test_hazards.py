@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.estimate import Trust
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.estimation.estimate import Trust
 from support.independent_plant import SECOND, Session
 
 RATE, PERIOD = 500.0, 0.002  # Nm/s, s

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Cause, Mode
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
 from support.controlled_arm import MODEL, REST, WEIGHT, Q, command, started

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.checks.motion_checks import LastingExcess, MotionLimits
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.limits import EffortLimiter
-from robot_dynamics_ros.control.motion_checks import LastingExcess, MotionLimits
 from robot_dynamics_ros.control.safety import Cause
-from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 from robot_dynamics_ros.simulation import Plant
 from support.coupled_arms import differential, follower, joint_motion

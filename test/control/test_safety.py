@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.checks import not_finite
+from robot_dynamics_ros.control.checks.all_checks import not_finite
+from robot_dynamics_ros.control.configuration.settings import SafetySettings
 from robot_dynamics_ros.control.hold import DampingCheck
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault, Mode, Safety
-from robot_dynamics_ros.control.settings import SafetySettings
 
 LIMIT = Fault(Cause.POSITION_LIMIT, "too far", "joint1", 2.0)
 STALE = Fault(Cause.STATE_STALE, "too old", value=0.3)

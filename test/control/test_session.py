@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.interface import ERROR, OK, Output
 from robot_dynamics_ros.control.safety import RECOVERY_TIME
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from support.comparing import assert_close
 from support.independent_plant import EPOCH, SECOND, Given, Session, joint_state
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode, Transition
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.status import StatusReport, in_words, plain
 from support.controlled_arm import MODEL, Q, command, move, teleporting
 

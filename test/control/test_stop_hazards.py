@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.limits import stopping_deceleration
-from robot_dynamics_ros.control.settings import ControllerSettings
 from support.coupled_arms import differential, follower
 from support.independent_plant import Session
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.tuning import Tuning, check_sampling
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS, Gains
-from robot_dynamics_ros.control.settings import ControllerSettings
-from robot_dynamics_ros.control.tuning import Tuning, check_sampling
 from support.comparing import assert_close
 from support.controlled_arm import MODEL, TASK_SPACE
 from support.task_space_loops import READY

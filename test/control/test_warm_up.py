@@ -6,9 +6,9 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control import warm_up
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings
 from support.controlled_arm import MODEL, TASK_SPACE
 
 

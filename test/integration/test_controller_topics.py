@@ -26,7 +26,7 @@ from oracles import craig_planar_2r, tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from support.robot import friction, move, rough_arm
 from support.ros import BEST_EFFORT, JOINTS, LATCHED, PLANAR, RELIABLE, TSAI, URDF, Array, Driver, Graph, Log, gravity
 

@@ -9,7 +9,7 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
 
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, trajectory_message
+from robot_dynamics_ros.ros.conversions import nanoseconds, trajectory_message
 from support.robot import Robot, move, one_robot
 from support.ros import JOINTS
 

@@ -9,11 +9,11 @@ from trajectory_msgs.msg import JointTrajectory
 
 from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control import parameters as controller
-from robot_dynamics_ros.control.settings import read_settings as controller_settings
+from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration.settings import read_settings as controller_settings
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
-from robot_dynamics_ros.ros.nodes.conversions import stamp, trajectory_message
+from robot_dynamics_ros.ros.conversions import stamp, trajectory_message
 from robot_dynamics_ros.runs.simulation import START_DELAY, simulate_to_bag
 from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings

@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds
+from robot_dynamics_ros.ros.conversions import nanoseconds
 from support.robot import WARN, Robot, move
 from support.ros import BEST_EFFORT, JOINTS, PLANAR, Driver, Graph, Log, gravity
 

@@ -14,7 +14,7 @@ from std_srvs.srv import Trigger
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.recordings.bags import assert_bags_match
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds
+from robot_dynamics_ros.ros.conversions import nanoseconds
 from robot_dynamics_ros.runs.replay import COMMANDS
 from robot_dynamics_ros.simulation import Plant
 from support.robot import (

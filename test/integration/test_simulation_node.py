@@ -13,7 +13,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from oracles import tsai_planar_2r
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds
+from robot_dynamics_ros.ros.conversions import nanoseconds
 from support.robot import ERROR, OK, WARN
 from support.ros import JOINTS, PLANAR, TSAI, URDF, Array, Graph, gravity
 from support.simulation import Simulation

@@ -17,9 +17,9 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.resources import robot_urdf
-from robot_dynamics_ros.control.trajectory.generators import point_to_point
 from robot_dynamics_ros.recordings.bags import BagReader
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, trajectory_message
+from robot_dynamics_ros.ros.conversions import nanoseconds, trajectory_message
+from robot_dynamics_ros.runs.generators import point_to_point
 from support.launch_files import HAS_LAUNCH, ROOT
 from support.ros import PATIENCE, Graph
 

@@ -6,7 +6,7 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
-from robot_dynamics_ros.control.trajectory.generators import quintic_then_sine
+from robot_dynamics_ros.runs.generators import quintic_then_sine
 from support.launch_files import ROOT, flat
 from support.node_interfaces import parameters
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.kernels.entries import make_work
 from robot_dynamics_ros.dynamics.kernels.kinematics import measure_loops, unpack_loops
-from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.model.loops import close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.simulation import Plant, SimulationError, simulate, simulate_batch
 from robot_dynamics_ros.simulation.arm import make_arm

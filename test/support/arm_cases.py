@@ -13,7 +13,7 @@ from scipy.interpolate import CubicSpline
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
-from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
+from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
 from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array
 from support.noisy_recordings import fourier, with_friction

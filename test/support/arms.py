@@ -8,11 +8,11 @@ import yaml
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
+from robot_dynamics_ros.dynamics.description.couplings import resolve
+from robot_dynamics_ros.dynamics.description.dynamics_file import parse_dynamics_file
+from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
 from robot_dynamics_ros.dynamics.model.assembly import assemble
-from robot_dynamics_ros.dynamics.model.couplings import resolve
-from robot_dynamics_ros.dynamics.model.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.dynamics.model.model_data import ModelData
-from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
 
 Array = NDArray[np.float64]
 MOVABLE = ("revolute", "continuous", "prismatic")

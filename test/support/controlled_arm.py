@@ -7,9 +7,9 @@ import numpy as np
 
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.interface import Command
-from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support import arms
 

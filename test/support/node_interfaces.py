@@ -33,9 +33,9 @@ def _text(node: ast.expr) -> str:
 def parameters(program: str) -> dict[str, Parameter[Any]]:
     """Return the parameters that a node declares, by name."""
     tables = {
-        "computed_torque_node": "control.parameters",
+        "computed_torque_node": "control.configuration.parameters",
         "simulation_node": "simulation.parameters",
-        "trajectory_node": "control.trajectory.parameters",
+        "trajectory_node": "runs.trajectory_parameters",
     }
     table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'ros.nodes.{program}')}")
     return {parameter.name: parameter for parameter in table.ALL}

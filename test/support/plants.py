@@ -8,7 +8,7 @@ import numpy as np
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.dynamics.model.dynamics_file import parse_dynamics_file
+from robot_dynamics_ros.dynamics.description.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.simulation import Plant
 from support import arms
 from support.event_plant import EventPlant

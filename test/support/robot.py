@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds
+from robot_dynamics_ros.ros.conversions import nanoseconds
 from support.ros import JOINTS, PATIENCE, PLANAR, RELIABLE, TSAI, Array, Driver, Graph, Log, gravity
 
 NODE = "computed_torque_node"

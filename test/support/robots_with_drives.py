@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotModelWarning
+from robot_dynamics_ros.dynamics.description.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED
-from robot_dynamics_ros.dynamics.model.dynamics_file import parse_dynamics_file
 from support import arms
 from support.arms import Array
 from support.pinocchio_peer import Peer

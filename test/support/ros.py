@@ -28,7 +28,7 @@ from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from support.arms import Array
 
 ROOT = Path(__file__).resolve().parents[2]

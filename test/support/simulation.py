@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds
+from robot_dynamics_ros.ros.conversions import nanoseconds
 from support.robot import Status, collect_statuses
 from support.ros import Graph, Log
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.control.poses import TaskMotion
-from robot_dynamics_ros.control.task_space import TaskGains
+from robot_dynamics_ros.control.end_effector.poses import TaskMotion
+from robot_dynamics_ros.control.end_effector.task_space import TaskGains
 
 END_EFFECTOR_LINKS = {"panda": "panda_link8", "ur5e": "tool0", "puma560": "tool0"}
 READY = {

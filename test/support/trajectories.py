@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from robot_dynamics_ros.control.configuration.parameters import ALL
+from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
 from robot_dynamics_ros.control.goals import read_tolerances
-from robot_dynamics_ros.control.parameters import ALL
-from robot_dynamics_ros.control.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory

@@ -122,6 +122,9 @@ def test_a_singularity_and_too_few_joints_are_refused() -> None:
         cartesian_dynamics(model, q, np.zeros(6), Task("tool0"))
     with pytest.raises(RobotDynamicsError, match="6.*2"):
         joint_rates(np.ones((6, 2)), np.ones(6), np.zeros(2))
+    with pytest.raises(RobotDynamicsError, match="tau"):
+        end_effector_force(np.ones((1, 2)), np.ones(3), np.zeros(2))
+    assert condition_number(np.eye(3)[:, :2]) == np.inf
     with pytest.raises(RobotDynamicsError, match="6.*3"):
         cartesian_dynamics(RobotModel.from_urdf_file(robot_urdf("scara")), np.zeros(3), np.zeros(3), Task("tool0"))
     for rows in ((), (0, 0), (6,)):

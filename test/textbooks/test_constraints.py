@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from oracles import lavalle_closed_chain, spong_five_bar
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.resources import robot_urdf
-from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
+from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.model.loops import Constraints, close_loops, loop_constraints, loop_forces
 from robot_dynamics_ros.textbooks.constraints import (
     consistent_velocity,

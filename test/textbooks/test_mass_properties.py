@@ -167,6 +167,9 @@ def test_parts_add_up_to_the_model() -> None:
         (mass_properties.center_of_mass, ([0.0, 0.0], np.zeros((2, 3))), "masses"),
         (mass_properties.principal_axes, (np.ones(6),), "inertia"),
         (mass_properties.parallel_axes, (1.0, np.eye(3), [1.0, 2.0]), "com"),
+        (mass_properties.inertia_of_points, ([1.0, -1.0], np.ones((2, 3))), r"mass .*-1\.0"),
+        (mass_properties.inertia_of_points, ([1.0, float("nan")], np.ones((2, 3))), "mass .*nan"),
+        (mass_properties.radius_of_gyration, (1.0, -np.eye(3), [0, 0, 1]), "moment of inertia"),
     ],
 )
 def test_impossible_mass_properties_are_refused(

@@ -99,6 +99,12 @@ def test_euler_angle_rates_in_print() -> None:
             angle_rate_matrix(axes, [0.1, 0.2, 0.3])
     with pytest.raises(RobotDynamicsError, match="skew"):
         angular_velocity(about_z, about_z)
+    with pytest.raises(RobotDynamicsError, match="rate"):
+        angular_velocity(about_z, [0.0, 0.0, 1.5])
+    with pytest.raises(RobotDynamicsError, match="rotation"):
+        angular_velocity(np.eye(2), np.eye(2))
+    with pytest.raises(RobotDynamicsError, match="angles"):
+        angle_rate_matrix("ZYZ", [0.1, 0.2])
 
 
 @pytest.mark.parametrize("pose", [np.eye(3), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), np.full((4, 4), np.nan)])

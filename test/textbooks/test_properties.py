@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from oracles import craig_planar_2r, spong_elbow
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.dynamics.model.minimal_parameters import minimal_parameters
+from robot_dynamics_ros.dynamics.model.base_parameters import minimal_parameters
 from robot_dynamics_ros.textbooks import properties
 from robot_dynamics_ros.textbooks.properties import eigenvalue_range, inertia_bounds
 from support import arms, robots_with_drives

@@ -74,6 +74,22 @@ def test_time_and_rates_may_be_mixed_in_the_lagrangian() -> None:
         variational.extremal_acceleration(lambda x, xd, t: x[0] * xd[0], [2.0], [0.3])
 
 
+@pytest.mark.parametrize("far", [0.0, 100.0, 1000.0])
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_scale_of_the_lagrangian_and_distance_from_the_origin(far: float, scale: float) -> None:
+    """L = c (xd^2 / 2 + cos(x) sin(t)): c (xdd + sin(x) sin(t)); L = c (cos(x) xd + sin(x)) has no xdd."""
+
+    def pendulum(x: Array, xd: Array, t: float) -> float:
+        return float(scale * (xd[0] ** 2 / 2 + np.cos(x[0]) * np.sin(t)))
+
+    torque = scale * (0.7 + np.sin(far + 0.3) * np.sin(far + 0.4))
+    assert_close(variational.euler_lagrange(pendulum, [far + 0.3], [0.5], [0.7], far + 0.4), [torque], 1e-8, scale)
+    acceleration = variational.extremal_acceleration(pendulum, [far + 0.3], [0.5], far + 0.4, u=[torque])
+    assert_close(acceleration, [0.7], 1e-8)
+    with pytest.raises(RobotDynamicsError, match="singular"):
+        variational.extremal_acceleration(lambda x, xd, t: scale * (np.cos(x[0]) * xd[0] + np.sin(x[0])), [far], [0.5])
+
+
 @given(robot=robots_with_drives.robots())
 def test_any_robot(robot: robots_with_drives.Robot) -> None:
     """LaValle (13.136), (13.130): the kernels' torques follow from L = K - V alone."""

@@ -26,7 +26,7 @@ from rclpy.serialization import serialize_message
 from std_srvs.srv import Trigger
 
 from robot_dynamics_ros.recordings.messages.cdr import LITTLE_ENDIAN
-from robot_dynamics_ros.ros.nodes.conversions import message_class
+from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
 from tools.fuzz.inputs import run_all
 

@@ -27,7 +27,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from robot_dynamics_ros.cli.processes import ProcessGroup, private_graph
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
-from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
+from robot_dynamics_ros.ros.conversions import trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
 

@@ -20,11 +20,11 @@ from benchmarks.robots import shipped
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
-from robot_dynamics_ros.control import parameters as controller
+from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TaskSpaceSettings, read_settings
+from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.settings import ControllerSettings, TaskSpaceSettings, read_settings
-from robot_dynamics_ros.control.tuning import Tuning
 from robot_dynamics_ros.control.warm_up import warm_up_controller
 from tools.fuzz import bags, inputs, messages
 from tools.fuzz.trial import Wrong, no_file_is_opened, with_bait

@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.trajectory.generators import fourier_wave
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.minimal_parameters import minimal_parameters
+from robot_dynamics_ros.dynamics.model.base_parameters import minimal_parameters
+from robot_dynamics_ros.runs.generators import fourier_wave
 
 _RANGE = np.pi  # rad or m, position limit of joints without one
 _SPEED = 1.0  # rad/s or m/s, velocity limit of joints without one

@@ -20,7 +20,12 @@ from robot_dynamics_ros.analysis.identification.causes import (
     causes,
     friction,
 )
-from robot_dynamics_ros.analysis.identification.corrections import Correction, corrections
+from robot_dynamics_ros.analysis.identification.corrections import (
+    Correction,
+    beyond_limits,
+    corrections,
+    impossible_motion,
+)
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -56,13 +61,15 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     thin = slice(None, None, stride)
     if len(motion.time[thin]) < _MIN_SAMPLES:
         return []
+    if impossible := impossible_motion(model, motion):
+        return impossible
     part = replace(motion.part(thin), every=motion.every * stride)
     evidence = Evidence(part, np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
     floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # no effort is measured there
     plain = _CrossValidation(model, Correction.none(model.n), evidence)
     if (root_mean_square(plain.residual) <= floor).all():
-        return []
+        return beyond_limits(model, motion)
     noise = np.maximum(plain.noise(), floor)
     shortlist = _shortlist(model, evidence, 1.0 / noise)
     fits = [plain, *(_CrossValidation(model, correction, evidence) for correction in shortlist)]
@@ -73,15 +80,16 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
         fit.weigh(weights)
     # All causes together leave about the least error, which bounds the scores of the subsets: most need no fit.
     bounds = {fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least)) for fit in fits}
-    best, best_hints = np.inf, None
+    best, best_hints = np.inf, beyond_limits(model, motion)
     subsets = [itertools.combinations(plain.hypotheses, count) for count in range(_MAX_CAUSES + 1)]
     for fit, names in sorted(itertools.product(fits, itertools.chain(*subsets)), key=_complexity):
         if bounds[fit] + _complexity((fit, names)) >= best:
             continue
         score = np.log(max(fit.cost(names), least)) + _complexity((fit, names))
         if score < best and (described := fit.describe(names, plain.cost([]))) is not None:
-            best, best_hints = score, described
-    return best_hints or []
+            corrected = fit.correction.apply(evidence).motion
+            best, best_hints = score, [*beyond_limits(model, corrected), *described]
+    return best_hints
 
 
 def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
@@ -92,13 +100,15 @@ def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
 
 
 def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Correction]:
-    """Return the corrections with the least cost, friction fitted along."""
+    """Return the corrections with the best score, alone or with friction."""
     costs = []
+    candidates = list(corrections(model, evidence))
     evidence = Evidence(evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3])
-    for correction in progress(list(corrections(model, evidence)), "causes of the residual"):
+    for correction in progress(candidates, "causes of the residual"):
         fit = _CrossValidation(model, correction, evidence, only_friction=True)
         fit.weigh(weights)
-        costs.append((np.log(fit.cost([FRICTION])) + _complexity((fit, [])), correction))
+        score = min(np.log(fit.cost(names)) + _complexity((fit, names)) for names in ([], [FRICTION]))
+        costs.append((score, correction))
     costs.sort(key=lambda cost: cost[0])
     return [correction for _, correction in costs[:_SHORTLIST]]
 

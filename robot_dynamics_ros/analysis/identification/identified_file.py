@@ -15,9 +15,9 @@ import yaml
 from robot_dynamics_ros.analysis.identification.estimate import Identification
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS, FrictionShape
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.description.dynamics_file import JointDynamics
+from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
-from robot_dynamics_ros.dynamics.model.dynamics_file import JointDynamics
-from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
 
 _LARGEST_LOAD = 0.9  # coefficient, at rest
 _FRICTION_KEYS = {field.name for field in fields(JointDynamics)} - {"rotor_inertia", "gear_ratio", "rotor_carrier"}

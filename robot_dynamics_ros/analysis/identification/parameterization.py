@@ -22,9 +22,8 @@ from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters
+from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters, position_ranges
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
-from robot_dynamics_ros.dynamics.model.minimal_parameters import position_ranges
 
 KINDS = ("viscous_coulomb", "none", "keep")
 """Friction to identify: viscous and Coulomb friction with the given shapes; no friction; the prior's, unchanged."""

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument, numbers, placement
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.dynamics.model.urdf_document import UrdfDocument, numbers, placement
 
 Colour = tuple[int, int, int]
 

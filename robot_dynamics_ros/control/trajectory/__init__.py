@@ -1,1 +1,1 @@
-"""Trajectories: points, interpolation, limits and generators."""
+"""Trajectories: points, interpolation, limits, plan and feedforward effort."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.settings import TrajectoryRules
+from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_times, joint_columns
 from robot_dynamics_ros.control.trajectory.time_scaling import TimeScaling, checked_speed, stop
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from robot_dynamics_ros.base.errors import TrajectoryError, TrajectoryOverError
-from robot_dynamics_ros.control.settings import TrajectoryRules
+from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.interpolation import segments, spline_velocities
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
+from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.compilation import numba
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.inertia import real_numbers
 from robot_dynamics_ros.dynamics.model.model_data import LinkFrame
 
 Result = TypeVar("Result")

@@ -17,6 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
+from robot_dynamics_ros.dynamics.description.couplings import Couplings
+from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, Rotor, Row
+from robot_dynamics_ros.dynamics.description.friction_table import check_static, friction_table
+from robot_dynamics_ros.dynamics.description.inertia import InertiaSum, check_inertia
+from robot_dynamics_ros.dynamics.description.inertia_errors import explain_inertia
+from robot_dynamics_ros.dynamics.description.urdf import Description, Joint
 from robot_dynamics_ros.dynamics.kernels.layout import (
     BODY_SIZE,
     MASS,
@@ -28,11 +34,6 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     pack,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.dynamics.model.couplings import Couplings
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, Rotor, Row
-from robot_dynamics_ros.dynamics.model.friction_table import check_static, friction_table
-from robot_dynamics_ros.dynamics.model.inertia import InertiaSum, check_inertia
-from robot_dynamics_ros.dynamics.model.inertia_errors import explain_inertia
 from robot_dynamics_ros.dynamics.model.joint_limits import limit_rows
 from robot_dynamics_ros.dynamics.model.model_data import (
     LinkFrame,
@@ -42,7 +43,6 @@ from robot_dynamics_ros.dynamics.model.model_data import (
     massless,
     with_payload,
 )
-from robot_dynamics_ros.dynamics.model.urdf import Description, Joint
 
 
 @dataclass(frozen=True)

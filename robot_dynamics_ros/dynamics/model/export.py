@@ -17,11 +17,11 @@ from robot_dynamics_ros.dynamics.codegen.c_project import Facts, Vectors, write_
 from robot_dynamics_ros.dynamics.codegen.c_source import Tree
 from robot_dynamics_ros.dynamics.codegen.exported import ExportedKernels
 from robot_dynamics_ros.dynamics.codegen.tracing import LinkPlacement
+from robot_dynamics_ros.dynamics.description.inertia import Inertial, InertiaSum, symmetric
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, symmetric
 from robot_dynamics_ros.dynamics.model.model_data import ModelData, views
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotModelError
+from robot_dynamics_ros.dynamics.description.couplings import Couplings
+from robot_dynamics_ros.dynamics.description.urdf import Joint
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.couplings import Couplings
-from robot_dynamics_ros.dynamics.model.urdf import Joint
 
 LOWER, UPPER, SOFT_LOWER, SOFT_UPPER, VELOCITY = range(5)
 _SIGNS = np.array([-1.0, 1.0, -1.0, 1.0, 1.0])  # signed limits are tighter if they are smaller

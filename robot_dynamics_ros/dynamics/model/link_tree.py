@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.inertia import steiner, symmetric
 from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
 BASE = -1

@@ -14,6 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
+from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
+from robot_dynamics_ros.dynamics.description.friction_table import check_load
+from robot_dynamics_ros.dynamics.description.inertia import Inertial, InertiaSum, real_numbers, symmetric
 from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
 from robot_dynamics_ros.dynamics.kernels.couplings import expand
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
@@ -45,9 +48,6 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 )
 from robot_dynamics_ros.dynamics.kernels.placement import place_bodies
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
-from robot_dynamics_ros.dynamics.model.friction_table import check_load
-from robot_dynamics_ros.dynamics.model.inertia import Inertial, InertiaSum, real_numbers, symmetric
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 # Columns of the friction table to which a joint's friction torque is proportional.
@@ -373,7 +373,7 @@ def check_mass(data: ModelData, source: str, strict: bool) -> None:
         cure = "add mass and inertia to their links, or lock them"
         reports.append((f"{ends}: forward dynamics and simulation reject this robot", cure))
     if inner:
-        cure = "add an <inertial> to their links; if they are massless on purpose, load with strict=False"
+        cure = "add an <inertial> to their links" + (", or load with strict=False" if strict else " unless on purpose")
         reports.append((f"the bodies moved by joints {inner} have no mass of their own", cure))
     for error, cure in reports:
         if strict:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, use_one_of
+from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.arguments import joint_vectors, wrenches_on_bodies
-from robot_dynamics_ros.dynamics.model.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, SOFT_LOWER, SOFT_UPPER, UPPER, VELOCITY, LimitRows
 from robot_dynamics_ros.dynamics.model.model_data import LinkFrame, ModelData, differ_in_parameters_only
 
@@ -278,6 +278,10 @@ class RobotProperties:
         ``with_payload`` and ``scaled`` return such models.
         """
         return differ_in_parameters_only(self._data, other._data)
+
+    def _with(self: T, data: ModelData) -> T:
+        """Return this model with other inertias, friction or gravity."""
+        return dataclasses.replace(self, _data=data, kernels=self.kernels.with_parameters(data.parameters))
 
     def _link(self, link: str) -> tuple[int, Array]:
         frame = self._data.frames.get(link) if isinstance(link, str) else None

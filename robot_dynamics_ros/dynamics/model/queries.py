@@ -1,4 +1,4 @@
-"""Derivatives, reactions, regressor, poses, Jacobians and energies of a robot, a base class of RobotModel."""
+"""Torques, accelerations, friction, derivatives, reactions, poses and energies, in a base class of RobotModel."""
 
 from __future__ import annotations
 
@@ -9,21 +9,163 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotModelError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels import entries
-from robot_dynamics_ros.dynamics.kernels.general import Kernel
+from robot_dynamics_ros.dynamics.kernels.general import Call, Kernel
+from robot_dynamics_ros.dynamics.kernels.layout import LOAD_BACKDRIVING, LOAD_DRIVING
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.arguments import evaluate, joint_vectors
+from robot_dynamics_ros.dynamics.model.model_data import without_rotors
 from robot_dynamics_ros.dynamics.model.properties import RobotProperties, Wrenches
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class RobotQueries(RobotProperties):
-    """Base class of RobotModel: derivatives, reactions, regressor, poses, Jacobians and energies.
+    """Base class of RobotModel: the functions of position, velocity, acceleration and torque.
 
     Arguments have the shapes and units of RobotModel, which also has their errors.
     """
+
+    def inverse_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """Return the torque (..., n) for a motion, without friction: Craig (6.45)-(6.53), rotors Tsai (9.157).
+
+        Parameters
+        ----------
+        q, qd, qdd
+            Position, velocity and acceleration (..., n).
+        external_wrenches
+            Force (N) and moment (Nm), (..., 6), that act on a link, by link name, at the origin and in the axes of
+            the link's frame. An unknown link raises RobotDynamicsError.
+        """
+        if external_wrenches is not None:
+            bound = self._bound(entries.inverse_dynamics_batch)
+            return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
+        tau: Array | None = self.kernels.inverse_dynamics(q, qd, qdd)
+        if tau is None:
+            tau = self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
+        return tau
+
+    def forward_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
+    ) -> Array:
+        """Return the acceleration (..., n) under joint torque, without friction: Craig (6.115).
+
+        Parameters
+        ----------
+        q, qd
+            Position and velocity (..., n). The position of a single state must be finite. In a batch, a state whose
+            position is not finite has NaN.
+        tau
+            Joint torque (..., n).
+        external_wrenches
+            As for ``inverse_dynamics``.
+
+        Raises
+        ------
+        RobotModelError
+            If the mass matrix is not positive definite, because a joint moves no inertia. The message has the
+            joint.
+        RobotDynamicsError
+            For arguments of a wrong shape, and for an unknown link.
+        """
+        if self._data.massless_joints:
+            self.require_mass()
+        if external_wrenches is not None:
+            bound = self._bound(entries.forward_dynamics_batch)
+            return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
+        qdd: Array | None = self.kernels.forward_dynamics(q, qd, tau)
+        if qdd is None:
+            qdd = self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
+        return qdd
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """Return the mass matrix M(q) (..., n, n) at ``q`` (..., n), including rotors: Craig (6.59).
+
+        It is computed by the composite-rigid-body algorithm.
+        """
+        matrix: Array | None = self.kernels.mass_matrix(q)
+        return self._run(self._bound(entries.mass_matrix_batch), self._square, q=q) if matrix is None else matrix
+
+    def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Return the torque (..., n) at zero acceleration, V(q, qd) + G(q) of Craig (6.59).
+
+        ``q`` and ``qd`` have shape (..., n).
+        """
+        return self.inverse_dynamics(q, qd, self._zeros)
+
+    def gravity_torque(self, q: ArrayLike) -> Array:
+        """Return the gravity torque (..., n), G(q) of Craig (6.59), at ``q`` (..., n)."""
+        tau: Array | None = self.kernels.gravity_torque(q)
+        return self.inverse_dynamics(q, self._zeros, self._zeros) if tau is None else tau
+
+    def friction_torque(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        smoothing_velocity: float = 0.0,
+        *,
+        qdd: ArrayLike | None = None,
+        load: ArrayLike | None = None,
+    ) -> Array:
+        """Return the friction torque (..., n) of the joints, Craig (6.110)-(6.113).
+
+        The motors supply it beside ``inverse_dynamics``. Dry friction of a joint at rest depends on the applied torque
+        and is 0 here. ``qdd`` and ``load`` are used only where friction depends on the load.
+
+        Parameters
+        ----------
+        q, qd
+            Position and velocity (..., n).
+        smoothing_velocity
+            Speed (rad/s or m/s) below which the friction is proportional to velocity. Use it for compensation along
+            a desired motion: without it, the torque changes by twice the Coulomb torque at a reversal.
+        qdd
+            Acceleration (..., n) of the motion, from which the load follows; None: 0.
+        load
+            Torque (..., n) that the gears transmit to the links. None: ``gear_load`` of the motion.
+
+        Raises
+        ------
+        RobotDynamicsError
+            For arguments of a wrong shape, and for a smoothing velocity that is negative or not finite.
+        """
+        given = (smoothing_velocity,)
+        fade = np.array(given) if type(smoothing_velocity) is float else real_numbers(given)  # fast path for floats
+        if fade is None or fade.shape != (1,) or not 0.0 <= fade.item() < np.inf:
+            raise RobotDynamicsError(
+                f"smoothing_velocity: {smoothing_velocity!r}. Cure: pass a finite number of at least 0"
+            )
+        if load is None:
+            load = self.gear_load(q, qd, self._zeros if qdd is None else qdd) if self._load_matters else self._zeros
+        tau: Array | None = self._friction(fade, q, qd, load)
+        if tau is None:
+            batch = self._bound(entries.friction_batch, self._data.friction.copy(), float(fade[0]))
+            tau = self._run(batch, (self.n,), q=q, qd=qd, load=load)
+        return tau
+
+    def gear_load(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Return the torque (..., n) that the gears transmit to the links: ``inverse_dynamics`` without rotors.
+
+        ``q``, ``qd`` and ``qdd`` have shape (..., n).
+        """
+        return self._without_rotors.inverse_dynamics(q, qd, qdd)
+
+    @cached_property
+    def _without_rotors(self) -> RobotQueries:
+        return self._with(without_rotors(self._data)) if self.rotor_names else self
+
+    @cached_property
+    def _load_matters(self) -> bool:
+        return bool(self._data.friction[:, [LOAD_DRIVING, LOAD_BACKDRIVING]].any())
+
+    @cached_property
+    def _friction(self) -> Call:
+        """Function of (smoothing velocity (1,), q, qd, load), the others (n,), like those of GeneralKernels."""
+        return self.kernels.friction(self._data.friction)
 
     def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
         """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).

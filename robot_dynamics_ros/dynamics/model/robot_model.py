@@ -1,40 +1,29 @@
-"""Rigid-body dynamics model of a robot."""
+"""Rigid-body dynamics model of a robot: creation and variants; queries.py has the functions of its state."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning
+from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf, textbook_arm_names
-from robot_dynamics_ros.dynamics.kernels import entries
-from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels
-from robot_dynamics_ros.dynamics.kernels.layout import LOAD_BACKDRIVING, LOAD_DRIVING
-from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.description.couplings import resolve
+from robot_dynamics_ros.dynamics.description.dh_file import textbook_arm
+from robot_dynamics_ros.dynamics.description.dh_table import Body, dh_urdf
+from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, parse_dynamics_file, read_dynamics_file
+from robot_dynamics_ros.dynamics.description.inertia import payload_inertial
+from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
+from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.model.assembly import assemble
-from robot_dynamics_ros.dynamics.model.couplings import resolve
-from robot_dynamics_ros.dynamics.model.dh_file import textbook_arm
-from robot_dynamics_ros.dynamics.model.dh_table import Body, dh_urdf
-from robot_dynamics_ros.dynamics.model.dynamics_file import DynamicsFile, parse_dynamics_file, read_dynamics_file
-from robot_dynamics_ros.dynamics.model.inertia import payload_inertial, real_numbers
-from robot_dynamics_ros.dynamics.model.model_data import (
-    ModelData,
-    scaled,
-    with_gravity,
-    with_payload,
-    without_rotors,
-)
-from robot_dynamics_ros.dynamics.model.properties import Wrenches
+from robot_dynamics_ros.dynamics.model.model_data import scaled, with_gravity, with_payload
 from robot_dynamics_ros.dynamics.model.queries import RobotQueries
-from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -188,10 +177,6 @@ class RobotModel(RobotQueries):
         data = assemble(description, extra, couplings, gravity, strict)
         return cls(description.name, data, GeneralKernels(data.topology, data.parameters))
 
-    def _with(self, data: ModelData) -> RobotModel:
-        """Return this model with other inertias, friction or gravity."""
-        return dataclasses.replace(self, _data=data, kernels=self.kernels.with_parameters(data.parameters))
-
     def with_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> RobotModel:
         """Return this model with a payload that replaces the present one; nothing is recompiled.
 
@@ -293,145 +278,6 @@ class RobotModel(RobotQueries):
         from robot_dynamics_ros.dynamics.model.export import exported_kernels
 
         return dataclasses.replace(self, kernels=exported_kernels(self, self._data, module))
-
-    def inverse_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
-    ) -> Array:
-        """Return the torque (..., n) for a motion, without friction: Craig (6.45)-(6.53), rotors Tsai (9.157).
-
-        Parameters
-        ----------
-        q, qd, qdd
-            Position, velocity and acceleration (..., n).
-        external_wrenches
-            Force (N) and moment (Nm), (..., 6), that act on a link, by link name, at the origin and in the axes of
-            the link's frame. An unknown link raises RobotDynamicsError.
-        """
-        if external_wrenches is not None:
-            bound = self._bound(entries.inverse_dynamics_batch)
-            return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
-        tau: Array | None = self.kernels.inverse_dynamics(q, qd, qdd)
-        if tau is None:
-            tau = self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
-        return tau
-
-    def forward_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
-    ) -> Array:
-        """Return the acceleration (..., n) under joint torque, without friction: Craig (6.115).
-
-        Parameters
-        ----------
-        q, qd
-            Position and velocity (..., n). The position of a single state must be finite. In a batch, a state whose
-            position is not finite has NaN.
-        tau
-            Joint torque (..., n).
-        external_wrenches
-            As for ``inverse_dynamics``.
-
-        Raises
-        ------
-        RobotModelError
-            If the mass matrix is not positive definite, because a joint moves no inertia. The message has the
-            joint.
-        RobotDynamicsError
-            For arguments of a wrong shape, and for an unknown link.
-        """
-        if self._data.massless_joints:
-            self.require_mass()
-        if external_wrenches is not None:
-            bound = self._bound(entries.forward_dynamics_batch)
-            return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
-        qdd: Array | None = self.kernels.forward_dynamics(q, qd, tau)
-        if qdd is None:
-            qdd = self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
-        return qdd
-
-    def mass_matrix(self, q: ArrayLike) -> Array:
-        """Return the mass matrix M(q) (..., n, n) at ``q`` (..., n), including rotors: Craig (6.59).
-
-        It is computed by the composite-rigid-body algorithm.
-        """
-        matrix: Array | None = self.kernels.mass_matrix(q)
-        return self._run(self._bound(entries.mass_matrix_batch), self._square, q=q) if matrix is None else matrix
-
-    def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """Return the torque (..., n) at zero acceleration, V(q, qd) + G(q) of Craig (6.59).
-
-        ``q`` and ``qd`` have shape (..., n).
-        """
-        return self.inverse_dynamics(q, qd, self._zeros)
-
-    def gravity_torque(self, q: ArrayLike) -> Array:
-        """Return the gravity torque (..., n), G(q) of Craig (6.59), at ``q`` (..., n)."""
-        tau: Array | None = self.kernels.gravity_torque(q)
-        return self.inverse_dynamics(q, self._zeros, self._zeros) if tau is None else tau
-
-    def friction_torque(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        smoothing_velocity: float = 0.0,
-        *,
-        qdd: ArrayLike | None = None,
-        load: ArrayLike | None = None,
-    ) -> Array:
-        """Return the friction torque (..., n) of the joints, Craig (6.110)-(6.113).
-
-        The motors supply it beside ``inverse_dynamics``. Dry friction of a joint at rest depends on the applied torque
-        and is 0 here. ``qdd`` and ``load`` are used only where friction depends on the load.
-
-        Parameters
-        ----------
-        q, qd
-            Position and velocity (..., n).
-        smoothing_velocity
-            Speed (rad/s or m/s) below which the friction is proportional to velocity. Use it for compensation along
-            a desired motion: without it, the torque changes by twice the Coulomb torque at a reversal.
-        qdd
-            Acceleration (..., n) of the motion, from which the load follows; None: 0.
-        load
-            Torque (..., n) that the gears transmit to the links. None: ``gear_load`` of the motion.
-
-        Raises
-        ------
-        RobotDynamicsError
-            For arguments of a wrong shape, and for a smoothing velocity that is negative or not finite.
-        """
-        given = (smoothing_velocity,)
-        fade = np.array(given) if type(smoothing_velocity) is float else real_numbers(given)  # fast path for floats
-        if fade is None or fade.shape != (1,) or not 0.0 <= fade.item() < np.inf:
-            raise RobotDynamicsError(
-                f"smoothing_velocity: {smoothing_velocity!r}. Cure: pass a finite number of at least 0"
-            )
-        if load is None:
-            load = self.gear_load(q, qd, self._zeros if qdd is None else qdd) if self._load_matters else self._zeros
-        tau: Array | None = self._friction(fade, q, qd, load)
-        if tau is None:
-            batch = self._bound(entries.friction_batch, self._data.friction.copy(), float(fade[0]))
-            tau = self._run(batch, (self.n,), q=q, qd=qd, load=load)
-        return tau
-
-    def gear_load(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Return the torque (..., n) that the gears transmit to the links: ``inverse_dynamics`` without rotors.
-
-        ``q``, ``qd`` and ``qdd`` have shape (..., n).
-        """
-        return self._without_rotors.inverse_dynamics(q, qd, qdd)
-
-    @cached_property
-    def _without_rotors(self) -> RobotModel:
-        return self._with(without_rotors(self._data)) if self.rotor_names else self
-
-    @cached_property
-    def _load_matters(self) -> bool:
-        return bool(self._data.friction[:, [LOAD_DRIVING, LOAD_BACKDRIVING]].any())
-
-    @cached_property
-    def _friction(self) -> Call:
-        """Function of (smoothing velocity (1,), q, qd, load), the others (n,), like those of GeneralKernels."""
-        return self.kernels.friction(self._data.friction)
 
     def warm_up(self) -> None:
         """Compile the kernels that a controller calls, or load them from the cache.

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from robot_dynamics_ros.base.errors import BagError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
+from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.dynamics.kernels.types import IntArray
 from robot_dynamics_ros.recordings.bags.alignment import align, message_times, paired, time_shift
 from robot_dynamics_ros.recordings.bags.differences import FieldComparison, FieldDifference, TopicDifference

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC, Configuration
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.recordings.bags.reader import BagReader, require_topic
 from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE, TEXT

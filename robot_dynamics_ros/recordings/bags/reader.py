@@ -17,7 +17,7 @@ from rosbags.rosbag2 import Reader
 
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.base.plain_yaml import load_yaml
-from robot_dynamics_ros.control.parameters import CONFIGURATION_TOPIC
+from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.recordings.bags import recovery
 from robot_dynamics_ros.recordings.bags.storage import (
     BOOL,

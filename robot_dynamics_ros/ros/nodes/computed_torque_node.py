@@ -20,14 +20,14 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters import LOCKED
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
-from robot_dynamics_ros.control import parameters
+from robot_dynamics_ros.control.configuration import parameters
+from robot_dynamics_ros.control.configuration.parameters import Configuration
+from robot_dynamics_ros.control.configuration.settings import read_settings
 from robot_dynamics_ros.control.goals import Tolerances, read_tolerances
 from robot_dynamics_ros.control.interface import Now, Output
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.parameters import Configuration
 from robot_dynamics_ros.control.safety import Safety
 from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
-from robot_dynamics_ros.control.settings import read_settings
 from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.inputs import InputReader

@@ -11,13 +11,13 @@ from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros.base.errors import JointNamesError, RobotDynamicsError
 from robot_dynamics_ros.control import goals
+from robot_dynamics_ros.control.configuration.parameters import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import OK, WARN, Note, Now
-from robot_dynamics_ros.control.parameters import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.joint_trajectory import check_size, read_trajectory
+from robot_dynamics_ros.ros.conversions import stamp, to_array, trajectory_point
 from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs
-from robot_dynamics_ros.ros.nodes.conversions import stamp, to_array, trajectory_point
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 
 try:  # part of ROS distributions, not available on PyPI

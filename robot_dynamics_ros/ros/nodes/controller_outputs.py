@@ -19,13 +19,17 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.estimator import Estimator
+from robot_dynamics_ros.control.configuration.parameters import (
+    BLACK_BOX_DIRECTORY,
+    BLACK_BOX_SECONDS,
+    EMERGENCY_STOP_TOPICS,
+)
+from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Output
-from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS, EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.status import Status, StatusReport, in_words
-from robot_dynamics_ros.control.trajectory.files import trajectory_effort
+from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags.black_box import CONFIGURATION, BlackBox
 from robot_dynamics_ros.recordings.bags.storage import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT
@@ -33,7 +37,7 @@ from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY, Effo
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
-from robot_dynamics_ros.ros.nodes.conversions import diagnostics_message
+from robot_dynamics_ros.ros.conversions import diagnostics_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.ros.realtime import collect_garbage
 

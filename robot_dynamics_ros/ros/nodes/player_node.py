@@ -14,7 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean, printable
 from robot_dynamics_ros.base.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
 from robot_dynamics_ros.recordings.bags import BagReader
-from robot_dynamics_ros.ros.nodes.conversions import message_class
+from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
 INPUT = Text("input", "", "Path of the bag: its folder, or one of its files", when="start")

@@ -22,8 +22,8 @@ from robot_dynamics_ros.control.interface import ERROR, Note
 from robot_dynamics_ros.control.status import Status
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.ros.nodes.conversions import diagnostics_message
-from robot_dynamics_ros.ros.nodes.conversions import stamp as to_stamp
+from robot_dynamics_ros.ros.conversions import diagnostics_message
+from robot_dynamics_ros.ros.conversions import stamp as to_stamp
 from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.ros.nodes.robot import NotReadyError, RobotNode, load_robot

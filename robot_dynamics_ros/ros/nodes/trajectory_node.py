@@ -15,10 +15,10 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.trajectory import parameters
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, stamp, trajectory_message
+from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
+from robot_dynamics_ros.runs import trajectory_parameters as parameters
 
 try:  # part of ROS distributions, not available on PyPI
     from control_msgs.action import FollowJointTrajectory

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -27,6 +27,7 @@ _ABSENT = 1e-9  # m, kg and their products: smaller parameters have no symbol
 _WHOLE = 1e-15  # deviation of rounded whole numbers
 _EQUAL = 1e-6  # relative
 _AXES = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
+_NAME = re.compile(r"[A-Za-z]\w*")
 _FORMULA = re.compile(r"(?:\d+(?:\.\d*)?|[A-Za-z]\w*|[-+*/^() ])+")
 
 
@@ -99,7 +100,8 @@ def symbolic_arm(
     model
         The robot. More than four joints cause a RobotModelWarning about the size of the formulas.
     parameters
-        None for numbers instead of parameters. Else formulas that replace symbols, such as {"lc1": "l1/2"}.
+        None for numbers instead of parameters. Else formulas that replace symbols, such as {"lc1": "l1/2"}, or new
+        names for them, such as {"l1": "a1"}.
     link
         Link that becomes the last link of the tree, fixed to the moving link that carries it; None: none.
 
@@ -118,13 +120,13 @@ def symbolic_arm(
             stacklevel=3,
         )
     tree = LinkTree.of(model) if link is None else with_end_effector(model, link)
+    q, qd, qdd = (_coordinates(sympy, tree, primes) for primes in ("", "'", "''"))
     values: dict[Any, float] = {}
     formulas: dict[Any, Any] = {}
     if parameters is not None:
         tree, values = _named(sympy, tree)
-        formulas = _replacements(sympy, parameters, values)
+        formulas = _replacements(sympy, parameters, values, {str(name) for name in q})
         values = {symbol: value for symbol, value in values.items() if symbol not in formulas}
-    q, qd, qdd = (_coordinates(sympy, tree, primes) for primes in ("", "'", "''"))
     powers = (*q, *qd, *qdd, *values)
     length = model.n + len(powers)
 
@@ -190,14 +192,22 @@ def _named(sympy: ModuleType, tree: LinkTree) -> tuple[LinkTree, dict[Any, float
     return LinkTree(tuple(links), tuple(rotors), tree.couplings, couplings, gravity), values
 
 
-def _replacements(sympy: ModuleType, parameters: Mapping[str, str], values: Mapping[Any, float]) -> dict[Any, Any]:
-    """Return formulas by the symbols that they replace. Raises RobotDynamicsError as ``symbolic_arm``."""
+def _replacements(
+    sympy: ModuleType, parameters: Mapping[str, str], values: dict[Any, float], taken: Collection[str]
+) -> dict[Any, Any]:
+    """Return formulas by the symbols that they replace. Raises RobotDynamicsError as ``symbolic_arm``.
+
+    Symbols with new names are added to ``values``. ``taken`` are the names of the coordinates.
+    """
     symbols = {str(symbol): symbol for symbol in values}
     usable = {name: symbol for name, symbol in symbols.items() if name not in parameters}
     formulas = {}
     for name, text in parameters.items():
         if name not in symbols:
             raise RobotDynamicsError(f'no parameter "{name}". Cure: {use_one_of(name, symbols)}')
+        if _NAME.fullmatch(text) and text not in {*symbols, *taken}:
+            usable.setdefault(text, sympy.Symbol(text, real=True))
+            values.setdefault(usable[text], values[symbols[name]])
         unknown = set(re.findall(r"[A-Za-z]\w*", text)) - set(usable)
         try:
             # Only numbers, operators and these symbols are left to evaluate.

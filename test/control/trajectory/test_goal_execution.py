@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.goals import Code, Deadline, Ending, GoalExecution, check_law
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.settings import ControllerSettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support.controlled_arm import MODEL, Q, move, teleporting
 from support.trajectories import goal_tolerances

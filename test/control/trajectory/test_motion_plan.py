@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.settings import TrajectoryRules
+from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -185,7 +185,7 @@ def test_other_joints_are_not_affected(seed, now, wait):
 
 def trajectories_alive():
     gc.collect()
-    return sum(isinstance(x, Trajectory) for x in gc.get_objects())
+    return sum(type(x) is Trajectory for x in gc.get_objects())  # isinstance would follow dead weak proxies
 
 
 def test_trajectories_that_no_joint_follows_are_freed():

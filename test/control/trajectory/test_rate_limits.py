@@ -5,10 +5,10 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.settings import ControllerSettings, TrajectoryRules
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TrajectoryRules
+from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.control.tuning import Tuning
 
 
 def model(limit: str, follower: str = "") -> RobotModel:

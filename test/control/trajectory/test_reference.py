@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.trajectory.generators import point_to_point, quintic_then_sine
+from robot_dynamics_ros.runs.generators import point_to_point, quintic_then_sine
 
 NAMES = ("a", "b")
 DEMO = dict(

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
 from robot_dynamics_ros.dynamics.kernels import layout
-from robot_dynamics_ros.dynamics.model.urdf import parse_urdf
 from support import arms
 from support.arms import model_data
 from support.comparing import assert_close

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.dynamics.description.inertia import payload_inertial
 from robot_dynamics_ros.dynamics.kernels import layout
-from robot_dynamics_ros.dynamics.model.inertia import payload_inertial
 from robot_dynamics_ros.dynamics.model.model_data import with_payload
 from support import arms
 from support.arms import model_data

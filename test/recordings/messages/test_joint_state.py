@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
-from robot_dynamics_ros.ros.nodes.conversions import stamp
+from robot_dynamics_ros.ros.conversions import stamp
 from support.bag_recordings import joint_state
 
 

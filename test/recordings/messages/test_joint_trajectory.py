@@ -14,7 +14,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory, write_trajectory
-from robot_dynamics_ros.ros.nodes.conversions import nanoseconds, trajectory_message
+from robot_dynamics_ros.ros.conversions import nanoseconds, trajectory_message
 from support.bag_recordings import make, serialized
 
 TRAJECTORY, POINT = (f"trajectory_msgs/msg/{name}" for name in ("JointTrajectory", "JointTrajectoryPoint"))

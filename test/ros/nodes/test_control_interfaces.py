@@ -21,15 +21,15 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectory
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.control.configuration.parameters import ALL
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.goals import Code, read_tolerances
 from robot_dynamics_ros.control.interface import Now, Sample
-from robot_dynamics_ros.control.parameters import ALL
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.settings import ControllerSettings, SafetySettings
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.ros.conversions import trajectory_message
 from robot_dynamics_ros.ros.nodes import control_interfaces, trajectory_node
-from robot_dynamics_ros.ros.nodes.conversions import trajectory_message
 from support import arms
 from support.ros import TSAI
 

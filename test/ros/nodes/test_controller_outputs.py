@@ -10,14 +10,14 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.control.configuration.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
 from robot_dynamics_ros.control.interface import Output
-from robot_dynamics_ros.control.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
-from robot_dynamics_ros.control.trajectory.files import trajectory_effort
-from robot_dynamics_ros.control.trajectory.generators import point_to_point
+from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.ros.nodes import controller_outputs
 from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.runs.generators import point_to_point
 from support.comparing import assert_close
 from support.independent_plant import Session
 

@@ -17,8 +17,8 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
 from robot_dynamics_ros.base.parameters import ROBOT
+from robot_dynamics_ros.control.configuration.parameters import ALL, AUTOSTART
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
-from robot_dynamics_ros.control.parameters import ALL, AUTOSTART
 from robot_dynamics_ros.ros.nodes import node_program
 from robot_dynamics_ros.ros.nodes.node_program import BoundedLog, NodeProgram, Spinner, spin_once
 from robot_dynamics_ros.ros.nodes.robot import ManagedRobotNode

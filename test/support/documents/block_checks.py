@@ -10,8 +10,8 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
-from robot_dynamics_ros.control.trajectory.files import read_trajectory_file
-from robot_dynamics_ros.dynamics.model.dynamics_file import read_dynamics_file
+from robot_dynamics_ros.dynamics.description.dynamics_file import read_dynamics_file
+from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 from support.documents import ros_names
 from support.documents.markdown_blocks import Block
 from support.documents.shell_checks import check, needed_files

@@ -21,7 +21,7 @@ from oracles import (
     tsai_scara,
     tsai_spatial_3r,
 )
-from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task, cartesian_dynamics
 from robot_dynamics_ros.textbooks.newton_euler import newton_euler_trace
 from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
@@ -234,6 +234,19 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
             "G": "(m1*lc1 + m2*l1)*g*c1; m2*lc2*g*c2",
         },
     ),
+    # Tsai, exercise 9: the point mass at Q, with the names of the DH table
+    "tsai_exercise_9": (
+        RobotModel.from_dh(
+            [[0.0, 0.3, 0.0, np.pi / 2], [0.0, 0.0, 0.5, 0.0], [0.0, 0.0, 0.4, 0.0]],
+            links=[None, None, (2.0, [0.0, 0.0, 0.0], [0.0] * 6)],
+        ),
+        {"m3": "m", "l2": "a2", "lc3": "a3"},
+        None,
+        {
+            "M": "m*(a2*c2 + a3*c23)^2; 0; 0; m*(a2^2 + a3^2 + 2*a2*a3*c3); m*(a3^2 + a2*a3*c3); m*a3^2",
+            "G": "0; m*g*(a2*c2 + a3*c23); m*g*a3*c23",
+        },
+    ),
     # Spong (9.104)-(9.108): links 1, 2, 3, 4 are links 1, 3, 4, 2 of the tree, and his l2 is l3
     "spong_five_bar": (
         coupled(five_bar(numbers(spong_five_bar)), {"couplings": FIVE_BAR_COUPLINGS}),
@@ -283,6 +296,14 @@ def test_the_printed_equations(name: str) -> None:
     terms = equation_terms(form, KINDS if "Mx" in expected else KINDS[:-2])
     for term, text in expected.items():
         assert_printed(form.arm, terms[term], text)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "culprit"), [({"m1": "m", "m2": "m"}, "m2"), ({"l1": "q2"}, "q2"), ({"l1": "a^x"}, "polynomial")]
+)
+def test_wrong_replacements_are_refused(parameters: dict[str, str], culprit: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=culprit):
+        symbolic_arm(CASES["craig_6.7"][0], parameters)
 
 
 def test_the_trace_of_craigs_arm() -> None:

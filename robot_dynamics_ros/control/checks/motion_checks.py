@@ -1,0 +1,188 @@
+"""Checks of the motion and of the effort of the arm.
+
+Positions are in rad or m, velocities per s, efforts in Nm or N; arrays (n,) have one number for each joint. A check
+returns the fault of the first joint that fails it, or None. ``following_error_limit`` and the like are fields of
+SafetySettings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dynamics_ros.control.checks.check import Check, TableRow
+from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.estimation.clock import Instant
+from robot_dynamics_ros.control.estimation.estimate import Estimate
+from robot_dynamics_ros.control.interface import Command
+from robot_dynamics_ros.control.limits import EffortLimiter
+from robot_dynamics_ros.control.safety import Cause, Fault, Mode
+from robot_dynamics_ros.dynamics.kernels.control_cycle import all_within
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCITY, LimitRows
+
+
+class MotionLimits(Check):
+    """Check of measured position and velocity against the limits and their margins.
+
+    ``position_margin`` and, of the speed, ``margin`` (n,) are the distances beyond the limits that are no fault; inf:
+    not checked. ``accept`` widens position limits to the current position. A widened limit follows the joint inwards.
+    """
+
+    table_rows = (
+        TableRow(
+            Cause.POSITION_LIMIT,
+            "a joint, [dependent ones](dynamics_file.md#limits-of-dependent-joints) included, exceeds the URDF's limit "
+            "by more than a margin",
+            "`position_limit_margin: [0.05]`",
+            "no: `~/clear_fault` permits the way back",
+        ),
+        TableRow(
+            Cause.VELOCITY_LIMIT,
+            "the same for the URDF's velocity limit",
+            "`velocity_limit_margin: [0.2]`",
+        ),
+    )
+
+    def __init__(self, rows: LimitRows, position_margin: Array, margin: Array) -> None:
+        """Use the position and velocity limits of ``rows``, those of all moving joints."""
+        self._rows, self._has_sums = rows, rows.has_sums
+        lower, upper, speed = rows.limits[[LOWER, UPPER, VELOCITY]]
+        self._bounds = np.array([lower, -speed]), np.array([upper, speed])
+        self._margins = np.array([rows.largest(position_margin), rows.largest(margin)])
+        self._opened = False
+        self._widen(lower, upper)
+
+    def _widen(self, lower: Array, upper: Array) -> None:
+        """Set position limits (K,), equal to or wider than those of the rows."""
+        self._lower, self._upper = lower, upper
+        low, high = self._bounds
+        self._opened = bool((lower < low[0]).any() or (upper > high[0]).any())
+        self._least = np.array([lower, low[1]]) - self._margins
+        self._most = np.array([upper, high[1]]) + self._margins
+
+    def tune(self, tuning: Tuning, estimate: Estimate) -> None:
+        """Apply new settings; if margins change, the position limits are widened to the current position."""
+        self.tuning, before = tuning, self._margins
+        self._margins = np.array([self._rows.largest(m) for m in (tuning.position_margin, tuning.velocity_margin)])
+        if estimate.known and not np.array_equal(self._margins, before):
+            self.accept(estimate.state[0])
+
+    def accept(self, q: Array) -> None:
+        """Set the position limits to those of the joints, widened to include ``q`` (n,)."""
+        q = self._rows.positions(q)
+        self._widen(np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q))
+
+    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+        return self.check(estimate.state)
+
+    def check(self, state: Array) -> Fault | None:
+        """Return the fault of a finite ``state`` (2, n), position and velocity, beyond limit and margin, or None."""
+        rows = self._rows
+        if self._has_sums:
+            state = np.array([rows.positions(state[0]), rows.rates(state[1])])
+        if all_within(state, self._least, self._most):
+            if self._opened:
+                low, high = self._bounds[0][0], self._bounds[1][0]
+                self._widen(
+                    np.minimum(low, np.maximum(self._lower, state[0])),
+                    np.maximum(high, np.minimum(self._upper, state[0])),
+                )
+            return None
+        row, j = (int(k) for k in np.argwhere((state < self._least) | (state > self._most))[0])
+        name, value = rows.names[j], float(state[row, j])
+        above = int(value > self._most[row, j])
+        limit, note = self._bounds[above][row, j], rows.owner_note(VELOCITY if row else (LOWER, UPPER)[above], j)
+        if row == 0:
+            cause, moves = Cause.POSITION_LIMIT, "is"
+            cure = "move it back within its limits; after clear_fault the controller does not move it further out"
+        else:
+            cause, moves, cure = Cause.VELOCITY_LIMIT, "moves", "command slower motion"
+        message = f'joint "{name}" {moves} at {value:.6g}, beyond its limit {limit:.6g}{note}. Cure: {cure}'
+        return Fault(cause, message, name, value)
+
+
+class LastingExcess(Check):
+    """Base class of checks that fail if a joint is at or beyond a limit for some time."""
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self._names = tuple(joint_names)
+        self._lasts = np.zeros(len(self._names))
+        self._counts = False
+
+    def lasting(self, values: Array, limits: Array, dt: float, seconds: float) -> int | None:
+        """Return the first joint whose magnitude of ``values`` (n,) has reached its limit (n,) for over ``seconds``.
+
+        ``dt`` (s) is the time since the last call. ``values`` and ``limits`` have the same unit. None: there is none.
+        """
+        reached = np.abs(values) >= limits
+        self._counts = bool(reached.any())
+        self._lasts = np.where(reached, self._lasts + dt, 0.0)
+        long = self._lasts > seconds
+        return int(np.argmax(long)) if long.any() else None
+
+    def applies(self, command: Command | None, wanted: bool = True) -> bool:
+        """Return True if the check is ``wanted`` and the law made the last ``command``; else forget the excess."""
+        result = wanted and command is not None and command.mode is Mode.ACTIVE
+        if self._counts and not result:
+            self._lasts[:], self._counts = 0.0, False
+        return result
+
+
+class FollowingError(LastingExcess):
+    """Check of the position error of a law that follows the desired motion."""
+
+    table_rows = (
+        TableRow(
+            Cause.FOLLOWING_ERROR,
+            "a joint is further from the desired position than `following_error_limit` for `following_error_time`",
+            "off; `following_error_time: 0.1`",
+        ),
+    )
+
+    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+        tuning, safety = self.tuning, self.tuning.settings.safety
+        wanted = len(safety.following_error_limit) > 0 and tuning.law.follows
+        if not self.applies(command, wanted) or instant.dt <= 0.0:
+            return None
+        assert command is not None
+        error, limits = command.desired.q - estimate.state[0], tuning.following_error
+        j = self.lasting(error, limits, instant.dt, safety.following_error_time)
+        if j is None:
+            return None
+        text = (
+            f'joint "{self._names[j]}" is {error[j]:.3g} off the desired position, over following_error_limit '
+            f"{limits[j]:g}. Cure: check for a collision, or command slower motion"
+        )
+        return Fault(Cause.FOLLOWING_ERROR, text, self._names[j], float(error[j]))
+
+
+class Saturation(LastingExcess):
+    """Check of the time at an effort limit; ``limiter`` has the last effort."""
+
+    table_rows = (
+        TableRow(
+            Cause.SATURATION, "a joint is at its effort limit for `saturation_timeout`", "`saturation_timeout: 1.0`"
+        ),
+    )
+
+    def __init__(self, joint_names: Sequence[str], limiter: EffortLimiter) -> None:
+        super().__init__(joint_names)
+        self._limiter = limiter
+
+    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+        limits, effort = self._limiter.limits, self._limiter.effort
+        if not self.applies(command) or instant.dt <= 0.0:
+            return None
+        if effort is None or not (self._limiter.clamped or self._counts):
+            return None
+        seconds = self.tuning.settings.safety.saturation_timeout
+        j = self.lasting(effort, limits, instant.dt, seconds)
+        if j is None:
+            return None
+        text = (
+            f'joint "{self._names[j]}" has been at its effort limit {limits[j]:g} for over saturation_timeout '
+            f"{seconds:g} s. Cure: check for a collision, check the payload, or command slower motion"
+        )
+        return Fault(Cause.SATURATION, text, self._names[j], float(effort[j]))

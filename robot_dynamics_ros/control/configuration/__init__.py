@@ -1,0 +1,1 @@
+"""Settings of a controller: declaration, values for one robot, and node parameters. Start with settings.py."""

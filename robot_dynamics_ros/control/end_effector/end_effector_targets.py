@@ -1,0 +1,168 @@
+"""Targets of the end effector, as messages and as desired motion over time.
+
+Poses are (4, 4) in the root frame, twists and accelerations (6,), linear then angular, at the origin of the
+end-effector link in the root frame's axes. Plausible numbers are finite and at most 1e9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.end_effector.poses import TaskMotion, pose_of, rotation_matrix
+from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+
+class EndEffectorTarget(NamedTuple):
+    """Message with a target of the end effector.
+
+    Attributes
+    ----------
+    quantity
+        "pose", "twist" or "acceleration".
+    stamp
+        Stamp of the message (ns of the ROS clock); 0: now.
+    frame
+        Name of the frame in which ``numbers`` are expressed; "": the root link.
+    numbers
+        Pose: position (m) and quaternion x y z w, (7,). Others: linear, then angular part, (6,).
+    """
+
+    quantity: Literal["pose", "twist", "acceleration"]
+    stamp: int
+    frame: str
+    numbers: Array
+
+
+_MOST_WAITING = 100  # bounds the memory
+_REST: Array = np.zeros(6)
+
+
+@dataclass(slots=True)
+class _Target:
+    """Pose from ``begin`` (s) on, and its feedforward; a pose to hold has no stamp and no feedforward."""
+
+    begin: float
+    pose: Array
+    stamp: int | None = None
+    feedforward: dict[str, Array] = field(default_factory=dict)
+
+
+class EndEffectorTargets:
+    """Desired motion of the end effector, from target messages.
+
+    Times are seconds by the clock of the controller's trajectories, stamps the nanoseconds in header.stamp of messages.
+    A target is valid from its begin on, and replaces targets that begin at the same time or later. A twist or
+    acceleration belongs to the one pose of the same stamp, in any order of arrival; it extrapolates the target. A pose
+    to hold, set by ``hold``, is not a target. Poses are in the root frame, m.
+
+    Attributes
+    ----------
+    timeout
+        Longest time (s) of extrapolation, at first 0; afterwards the target is at rest.
+    """
+
+    def __init__(self) -> None:
+        self.timeout = 0.0
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all targets."""
+        self._current: _Target | None = None
+        self._waiting: list[_Target] = []
+        self._early: dict[tuple[str, int], tuple[float, Array]] = {}
+
+    @property
+    def none_has_begun(self) -> bool:
+        """True if neither a target is in effect, by a call of ``at``, nor a pose to hold has been set."""
+        return self._current is None
+
+    def receive(self, target: EndEffectorTarget, root: str, begin: float, now: float) -> bool:
+        """Add the ``target`` of a message, for the time ``begin`` (s); return True if it is the first pose.
+
+        ``root`` is the name of the root link, ``now`` the time (s). Raises RobotDynamicsError for another frame, and as
+        ``follow`` and ``feed_forward`` do.
+        """
+        if target.frame not in ("", root):
+            raise RobotDynamicsError(
+                f'frame_id "{target.frame}" is not the root link. Cure: transform the target to "{root}" with tf2'
+            )
+        if target.quantity != "pose":
+            self.feed_forward(target.quantity, target.numbers, target.stamp, now)
+            return False
+        first = not self._waiting and (self._current is None or self._current.stamp is None)
+        pose = pose_of(target.numbers[:3], target.numbers[3:])
+        self.follow(pose, target.stamp, begin, now)
+        return first
+
+    def hold(self, pose: Array) -> None:
+        """Set a pose (4, 4) to hold until a target begins; it ends the target in effect."""
+        self._current = _Target(0.0, pose)
+
+    def follow(self, pose: Array, stamp: int, begin: float, now: float) -> None:
+        """Add a target pose (4, 4) for the time ``begin`` (s), before or after ``now`` (s), with its ``stamp`` (ns).
+
+        Raises RobotDynamicsError for implausible positions and if too many targets wait; the targets are then
+        unchanged.
+        """
+        _check("position", pose[:3, 3])
+        waiting = [target for target in self._waiting if target.begin < begin]
+        if len(waiting) >= _MOST_WAITING:
+            raise RobotDynamicsError(
+                f"{len(waiting)} targets have times in the future already. Cure: send fewer ahead of time"
+            )
+        target = _Target(begin, pose, stamp)
+        for kind in ("twist", "acceleration"):
+            early = self._early.pop((kind, stamp), None)
+            # A stamp of 0 does not identify the pose: feedforward older than the timeout is discarded.
+            if early is not None and (stamp != 0 or now - early[0] <= self.timeout):
+                target.feedforward[kind] = early[1]
+        self._waiting = [*waiting, target]
+
+    def feed_forward(self, kind: str, vector: Array, stamp: int, now: float) -> None:
+        """Add ``vector`` (6,), by ``kind`` a twist or acceleration, for the pose with this ``stamp`` (ns).
+
+        The units are m and rad, per s or per s^2. The pose may arrive later. ``now`` is the time (s). Raises
+        RobotDynamicsError for implausible numbers; the targets are then unchanged.
+        """
+        _check(kind, vector)
+        for target in (*self._waiting, *([] if self._current is None else [self._current])):
+            if target.stamp == stamp and kind not in target.feedforward and now - target.begin <= self.timeout:
+                target.feedforward[kind] = vector
+                return
+        self._early[kind, stamp] = now, vector
+        if len(self._early) > 2 * _MOST_WAITING:
+            del self._early[next(iter(self._early))]
+
+    def at(self, time: float) -> TaskMotion:
+        """Return the desired motion at ``time`` (s), which must not decrease; a target or a pose to hold is required.
+
+        With twist v, w and acceleration a, alpha of a target, and t since its begin, the position of its pose p changes
+        to p + v t + a t^2 / 2, its rotation by the exponential of w t + alpha t^2 / 2 (exact for parallel w and alpha,
+        else second order in t), up to ``timeout``. A pose to hold, and a pose without both, is at rest.
+        """
+        while self._waiting and self._waiting[0].begin <= time:
+            self._current = self._waiting.pop(0)
+        assert self._current is not None
+        target = self._current
+        if not target.feedforward:
+            return TaskMotion(target.pose, _REST, _REST)
+        twist = target.feedforward.get("twist", _REST)
+        acceleration = target.feedforward.get("acceleration", _REST)
+        t = time - target.begin
+        over = t > self.timeout
+        t = min(t, self.timeout)
+        change = t * twist + 0.5 * t * t * acceleration
+        pose = target.pose.copy()
+        pose[:3, 3] += change[:3]
+        pose[:3, :3] = rotation_matrix(change[3:]) @ pose[:3, :3]
+        return TaskMotion(pose, _REST, _REST) if over else TaskMotion(pose, twist + t * acceleration, acceleration)
+
+
+def _check(name: str, values: Array) -> None:
+    if not (np.abs(values) <= LARGEST).all():  # False for NaN
+        raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}")

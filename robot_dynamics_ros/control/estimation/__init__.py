@@ -1,0 +1,1 @@
+"""Times of a cycle, and the estimate of the joint state. Start with estimator.py."""

@@ -1,0 +1,335 @@
+"""Estimator of the joint state: plausibility of the messages, velocity, age and trust.
+
+Stamps are times of measurement by the clock of the publisher, the ROS clock. ``steady`` (s) is the time by a clock that
+never stops or jumps. Origins are arbitrary. Arrays (n,) are in the robot's joint order: positions in rad or m,
+velocities in rad/s or m/s, efforts in Nm or N.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control.checks import state_faults
+from robot_dynamics_ros.control.estimation.estimate import Estimate, Trust, VelocitySource
+from robot_dynamics_ros.control.estimation.velocity_filter import VelocityFilter
+from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.dynamics.kernels.control_cycle import (
+    BOUNDS,
+    CONTRADICTS,
+    IMPLAUSIBLE,
+    IMPLIED,
+    IMPLIED_STILL,
+    MEMORY,
+    MODELLED_FRICTION,
+    MOVED,
+    OUT_OF_BOUNDS,
+    REST_SPEED,
+    SPEED,
+    STANDS_STILL,
+    STEP,
+    STILL,
+    UNCHANGED,
+    UNKNOWN_FRICTION,
+    check_state,
+)
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+_DRIFT = 1e-3  # of clocks, relative
+_SLOWEST = 2e-3  # s of a stamp per s of steady time
+_SHORTEST = 1e-4  # s between the stamps of two states
+_MOST_UNUSABLE = 2  # messages in succession, in which the last valid state still is feedback
+_WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
+
+
+class Estimator:
+    """Estimator of the joint state from the messages of a driver.
+
+    Attributes
+    ----------
+    estimate
+        Estimate of the last message or cycle.
+    arrival
+        Time (s), by the steady clock, of the last message of these joints, valid or not; -inf before the first one.
+    state_timeout
+        Age (s) above which the state is stale.
+    simulated_time
+        True if stamps are simulated time, whose rate may differ from that of the steady clock.
+    """
+
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        cutoff: float,
+        state_timeout: float,
+        continuous: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Create the estimator of the n joints ``joint_names``; ``cutoff`` in Hz, 0 for no filter of the velocity.
+
+        Joints that are ``continuous`` (n,), None for no joint, may report positions modulo 2 pi. ``state_timeout`` is
+        in s.
+        """
+        self._names = tuple(joint_names)
+        n = len(self._names)
+        self._continuous = continuous if continuous is not None and continuous.any() else None
+        self._bounds = np.full((BOUNDS, n), np.inf)  # of check_state
+        self._memory = np.zeros((MEMORY, n))
+        self._trust = Trust.FULL  # of the last valid state
+        self.set_cutoff(cutoff)
+        self.state_timeout = state_timeout
+        self.simulated_time = False
+        self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
+        self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf  # s; also of state, and of new stamp
+        self._time = 0.0  # s, of the last valid state
+        self._jumped = False  # the last state was not plausible after the one before
+        self._was_slow = False  # the last stamp hardly advanced
+        self._measured = np.zeros((2, n))
+        self._unknown = np.full(n, np.nan)
+        self._velocity_measured = False
+        # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
+        self._lag = 0.0
+        self._absent = ""
+        # Of the newest message, and since the last cycle:
+        self._invalid: Fault | None = None
+        self._unusable = 0  # messages since the last valid one
+        self._defect: Fault | None = None
+        self._fresh = self._stamp_repeats = False
+
+    def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
+        """Set bounds (n,) of plausible states; before the first call states are not compared.
+
+        Between two states a position may change by ``position_step`` (rad or m, infinite: not compared) in addition to
+        the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
+        time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
+        """
+        self._bounds[STEP], self._bounds[SPEED] = position_step, largest_velocity
+
+    def set_friction(self, modelled: Array, unknown: Array) -> None:
+        """Set the changes of effort (n,), Nm or N, at which a joint may rest by its friction; infinite by default.
+
+        A position that is constant for longer than ``state_timeout`` is a fault if its effort has changed by more than
+        the ``modelled`` friction and, with a constant velocity, a quarter of the ``unknown`` one while the desired
+        position has moved by twice the position step, or by more than both away from the desired position. Joints with
+        an infinite position step are not checked.
+        """
+        self._bounds[MODELLED_FRICTION], self._bounds[UNKNOWN_FRICTION] = modelled, unknown
+
+    def set_cutoff(self, cutoff: float) -> None:
+        """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
+        self._filter = VelocityFilter(len(self._names), cutoff)
+
+    @property
+    def trouble(self) -> str:
+        """Reason why the state is missing or invalid, as text; before the first message "no joint_states yet"."""
+        return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
+
+    @property
+    def silent(self) -> bool:
+        """True if no message has arrived, not even one for other joints."""
+        return self.arrival == -math.inf and not self._absent
+
+    def age(self, steady: float) -> float:
+        """Return the age (s) of the last message of these joints, valid or not; inf before the first one.
+
+        It is the time since its arrival plus its delay beyond the smallest one seen, unless time is simulated.
+        """
+        return steady - self.arrival + (0.0 if self.simulated_time else self._lag)
+
+    def stale(self, steady: float) -> bool:
+        """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet."""
+        return self.age(steady) > self.state_timeout
+
+    def missing(self, steady: float) -> bool:
+        """Return True if the newest message is invalid or older than ``state_timeout``, or if there is none."""
+        return self._invalid is not None or self.stale(steady)
+
+    def cycle(self, steady: float) -> Estimate:
+        """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
+        made = self._fresh and self._invalid is None and steady == self.arrival  # by ``measure``
+        if not made or self.estimate.age > self.state_timeout:
+            self.estimate = self.at(steady)
+        self._defect, self._fresh, self._stamp_repeats = None, False, False
+        return self.estimate
+
+    def at(self, steady: float) -> Estimate:
+        """Return the estimate at ``steady`` (s) without the start of a cycle."""
+        last, age = self.estimate, self.age(steady)
+        stale = age > self.state_timeout
+        # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
+        kept = self._unusable <= _MOST_UNUSABLE and steady - self._valid_arrival <= self.state_timeout
+        valid = last.known and not stale and (self._fresh or self._invalid is None or kept)
+        defect = self._defect or self._invalid
+        if stale and defect is None:
+            lags = self._lag > self.state_timeout and not self.simulated_time
+            defect = state_faults.stale(age, self.state_timeout, lags, self._absent)
+        trust = self._trust if valid else Trust.NONE
+        return last._replace(age=age, stale=stale, trust=trust, defect=defect, stamp_repeats=self._stamp_repeats)
+
+    def reject(self, steady: float, reason: str) -> None:
+        """Process an invalid message of these joints, arrived at ``steady`` (s), with the ``reason`` of its fault."""
+        self.arrival = steady
+        self._refuse(Fault(Cause.STATE_INVALID, reason))
+
+    def repeat(self, steady: float) -> None:
+        """Record that the last state was received again at ``steady`` (s), which makes its age 0."""
+        self.arrival = steady
+
+    def note_incomplete(self, reason: str) -> None:
+        """Record a message without some of the joints; ``reason`` is the text of the fault if the state gets stale."""
+        self._absent = reason
+
+    def measure(
+        self,
+        stamp: float,
+        steady: float,
+        q: Array,
+        qd: Array | None,
+        effort: Array | None = None,
+        desired: Array | None = None,
+        braked: bool = False,
+    ) -> bool:
+        """Process a measured state; return True if it is valid, and then is the estimate.
+
+        Positions of continuous joints are unwrapped. Velocities that contradict the positions are replaced by
+        differentiated ones, until both agree in motion.
+
+        Parameters
+        ----------
+        stamp, steady
+            Time of measurement, and time of arrival by the steady clock (s).
+        q
+            Position (n,), rad or m.
+        qd
+            Velocity (n,), rad/s or m/s. None, or NaN in all states as from ros2_control's broadcaster: not measured.
+        effort, desired
+            Last effort (n,), Nm or N, of an active law, for the detection of positions that stand still, and the
+            desired position (n,) of a law that follows it.
+        braked
+            True if brakes lock the joints, so that a constant position or a sudden stop is no defect.
+        """
+        self.arrival, self._absent, last = steady, "", self.estimate
+        if qd is not None and not self._velocity_measured:
+            self._velocity_measured = not np.isnan(qd).all()
+            qd = qd if self._velocity_measured else None
+        if braked:
+            self._memory[[IMPLIED_STILL, REST_SPEED, STILL]] = 0.0
+        contradiction = state_faults.VELOCITY_MISSING if qd is None and self._velocity_measured else None
+        new = np.array((q, np.zeros_like(q) if qd is None else qd))
+        if self._continuous is not None and last.known and np.isfinite(new[0]).all():
+            turns = np.rint((last.state[0] - new[0]) / math.tau)
+            new[0] += math.tau * np.where(self._continuous, turns, 0.0)
+        dt, step = self._time_step(stamp, steady)
+        window = min(step, self.state_timeout) if self._jumped else step  # a position that has jumped has to come back
+        passed = math.inf if self.simulated_time else steady - self._valid_arrival
+        result, joint, distrusted = self._check(new, window, passed, qd is not None, effort, desired)
+        if result == OUT_OF_BOUNDS:
+            contradiction = state_faults.out_of_bounds(self._names, new)
+            qd, new[1] = None, 0.0  # positions are feedback without velocities, too
+            result, joint, distrusted = self._check(new, window, passed, False, effort, desired)
+            if result == OUT_OF_BOUNDS or not last.known:
+                return self._refuse(contradiction)
+        self._jumped = result == IMPLAUSIBLE
+        if result == IMPLAUSIBLE:
+            before = self._measured[:, joint]
+            return self._refuse(state_faults.implausible(self._names[joint], before, new[:, joint], step))
+        if result == STANDS_STILL:  # the other positions count for the gravity torque
+            self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
+            self._unusable = _MOST_UNUSABLE  # at once without feedback: the last state stood still, too
+            return self._refuse(state_faults.still(self._names[joint], new[:, joint]))
+        if result == CONTRADICTS and contradiction is None:
+            moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()
+            contradiction = state_faults.contradiction(self._names[joint], moved, implied, float(new[1, joint]))
+        self._invalid, self._unusable = None, 0
+        if last.known:
+            self._compare_clocks(dt, steady, result != UNCHANGED)
+            self._time += abs(step)
+        if dt != 0.0:
+            self._stamp_arrival = steady
+        self._defect = contradiction or self._defect
+        self._trust = Trust.FULL if contradiction is None else Trust.POSITION
+        self._measured, self._valid_arrival, self._fresh = new, steady, True
+        self._set_estimate(stamp, new, None if qd is None or distrusted else new[1], step == 0.0)
+        return True
+
+    def _set_estimate(self, stamp: float, state: Array, measured: Array | None, holds: bool) -> None:
+        """Set the estimate to a valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated.
+
+        Without time since the last state, the velocity ``holds``.
+        """
+        velocity = self._filter.update(self._time, state[0], measured, _WINDOW if self._velocity_measured else 0.0)
+        if velocity is not measured:
+            state = np.array((state[0], velocity))
+        source = VelocitySource.MEASURED
+        if not self._filter.started:
+            source = VelocitySource.UNKNOWN
+        elif measured is None:
+            source = VelocitySource.HELD if holds else VelocitySource.DIFFERENTIATED
+        unfiltered, age = velocity if measured is None else measured, self.age(self.arrival)
+        self.estimate = Estimate(
+            state, unfiltered, source, True, stamp, age, False, self._trust, self._defect, self._stamp_repeats
+        )
+
+    def _refuse(self, fault: Fault) -> bool:
+        self._invalid = self._defect = fault
+        self._unusable += 1
+        return False
+
+    def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
+        """Return the time (s) since the last valid state by stamps, and the one to use; negative if stamps went back.
+
+        A second stamp that hardly advances counts as repeated: 0. Where stamps do not advance with the steady clock,
+        the time to use is that of arrival.
+        """
+        dt, passed = stamp - self.estimate.stamp, steady - self._valid_arrival
+        slow, self._was_slow = self._was_slow, 0.0 <= dt < min(_SLOWEST * passed, _SHORTEST)
+        if slow and self._was_slow and not self.simulated_time:
+            dt = 0.0
+        return dt, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
+
+    def _check(
+        self,
+        new: Array,
+        dt: float,
+        passed: float,
+        measures_velocity: bool,
+        effort: Array | None,
+        desired: Array | None,
+    ) -> tuple[int, int, bool]:
+        return check_state(
+            new,
+            self._measured,
+            LARGEST,
+            self._bounds,
+            dt,
+            passed,
+            self.state_timeout,
+            measures_velocity,
+            self._unknown if effort is None else effort,
+            self._unknown if desired is None else desired,
+            self._memory,
+        )
+
+    def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
+        """Record the defect of a stamp ``dt`` (s) after the last one: back, repeated, or ahead of the steady clock."""
+        if dt < 0.0:
+            self._defect = state_faults.clock_jump(-dt)
+            self._filter.reset()
+            self._lag = 0.0
+            return
+        if dt == 0.0:
+            if changed:
+                self._defect, self._stamp_repeats = state_faults.STAMP_REPEATS, True
+            return
+        passed = steady - self._stamp_arrival
+        ahead = dt - passed
+        if ahead > self.state_timeout:
+            late = ahead - self._lag <= self.state_timeout
+            self._defect = (
+                state_faults.late(ahead, self.state_timeout) if late else state_faults.clock_jump_ahead(ahead)
+            )
+        fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
+        self._lag = max(0.0, self._lag * max(0.0, 1.0 - fading * passed) - ahead)

@@ -1,0 +1,195 @@
+"""External joint torque from commanded effort and motion: the generalised momentum observer.
+
+De Luca and Mattone 2003, "Actuator failure detection and isolation using generalized momenta"; Haddadin, De Luca,
+Albu-Schaeffer 2017, "Robot collisions: a survey on detection, isolation, and identification", IEEE Transactions on
+Robotics 33(6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.checks.check import Check, TableRow
+from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.estimation.clock import Instant
+from robot_dynamics_ros.control.estimation.estimate import Estimate, VelocitySource
+from robot_dynamics_ros.control.interface import Command
+from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+
+
+class MomentumObserver:
+    """Observer of the external joint torque r (n,), positive if it acts on the joints: M qdd + C qd + g = u - F + r.
+
+    M is the mass matrix, C the Coriolis matrix, g the gravity torque, u the commanded effort, F the friction torque, K
+    the gain. With the momentum p = M(q) qd, r = K (p(t) - p(0) - int (u - F + C^T qd - g + r) ds), C by Christoffel
+    symbols, so that dM/dt = C + C^T. Then r' = K (external - r): a decoupled first-order lag with time constant 1 / K,
+    without accelerations and without the inverse of M. In discrete time:
+
+        external_k = (p_k - p_{k-1}) / dt - u_{k-1} - (s_k + s_{k-1}) / 2,    s = C^T qd - g - F
+        r_k = exp(-K dt) r_{k-1} + (1 - exp(-K dt)) external_k
+
+    external_k is the mean over the interval: exact for u, which is held, and second order in dt for s by the
+    trapezoidal rule. The lag is exact for an external torque that is constant in each interval, so that any gain is
+    stable at any rate.
+
+    Model errors, such as a payload or wrong masses, appear as external torque. Static friction is not measured: F
+    fades to 0 below ``friction_smoothing_velocity``, to avoid steps of twice the Coulomb torque from velocity noise.
+    For a joint at rest, r is therefore the external torque less the static friction. A threshold on r should exceed
+    the static friction of the joints.
+    """
+
+    def __init__(self, gain: float, friction_smoothing_velocity: float = 0.01) -> None:
+        """Create an observer with the ``gain`` K (1/s) and a smoothing velocity (rad/s or m/s); 0: no smoothing.
+
+        Raises RobotDynamicsError for a gain that is not finite and positive.
+        """
+        if not 0.0 < gain < math.inf:
+            raise RobotDynamicsError(f"observer gain: {gain} 1/s. Cure: give a positive number such as 20")
+        self._gain = gain
+        self._smoothing_velocity = friction_smoothing_velocity
+        self.reset()
+
+    def reset(self) -> None:
+        """Reset the observer; the estimate at the next state is 0.
+
+        Required after a gap in the states or efforts, as the torque is assumed to be held between states.
+        """
+        self._model: RobotModel | None = None
+        self._time = math.inf
+        self._estimate = self._q = self._qd = self._momentum = self._drift = np.zeros(0)
+
+    def update(self, model: RobotModel, time: float, q: Array, qd: Array, effort: Array) -> Array:
+        """Update the observer with a state and return the external torque.
+
+        The first state returns zeros. An unchanged time returns the last estimate; a time that went back resets the
+        observer.
+
+        Parameters
+        ----------
+        model
+            Robot model; without gravity if the robot compensates for it. The estimate is continuous over a change.
+        time
+            Time (s) of the state.
+        q, qd
+            Position (rad or m) and velocity, each (n,). The lag of a velocity filter appears as external torque during
+            acceleration.
+        effort
+            Commanded effort (n,), Nm or N, after all limits, in the interval that ends at ``time``.
+
+        Returns
+        -------
+        ndarray
+            External torque (n,), Nm or N, positive in the direction of the joints.
+
+        Raises
+        ------
+        RobotDynamicsError
+            For an estimate that is not finite, naming the joint, and for a smoothing velocity that is negative or not
+            finite. The observer is then unchanged.
+        """
+        dt = time - self._time
+        if dt == 0.0:
+            return self._estimate.copy()
+        momentum, drift = self._terms(model, q, qd)
+        if dt < 0.0 or self._model is None:
+            _check_finite(model, momentum + drift)
+            self._estimate = np.zeros(model.n)
+        else:
+            if model is not self._model:
+                self._model = model
+                self._momentum, self._drift = self._terms(model, self._q, self._qd)
+            external = (momentum - self._momentum) / dt - effort - 0.5 * (drift + self._drift)
+            _check_finite(model, external)
+            self._estimate = self._estimate - np.expm1(-self._gain * dt) * (external - self._estimate)
+        self._model, self._time = model, time
+        self._q, self._qd = q.copy(), qd.copy()
+        self._momentum, self._drift = momentum, drift
+        return self._estimate.copy()
+
+    def _terms(self, model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Return the momentum M qd, and s = C^T qd - g - F, each (n,)."""
+        friction = model.friction_torque(q, qd, self._smoothing_velocity)
+        drift: Array = qd @ model.coriolis_matrix(q, qd) - model.gravity_torque(q) - friction
+        momentum: Array = model.mass_matrix(q) @ qd
+        return momentum, drift
+
+
+def _check_finite(model: RobotModel, torque: Array) -> None:
+    """Raise RobotDynamicsError for a torque (n,) that is not finite."""
+    for bad in np.flatnonzero(~np.isfinite(torque)).tolist():
+        raise RobotDynamicsError(
+            f'joint "{model.joint_names[bad]}": the external torque is {torque[bad]}. '
+            "Cure: check measured position, velocity and effort"
+        )
+
+
+class ExternalTorque(Check):
+    """External torque of the controlled arm, and the check for a collision.
+
+    Attributes
+    ----------
+    torque
+        External torque (n,), Nm or N, positive in the direction of the joints; None without an observer, and before
+        the first state with a known velocity.
+    """
+
+    table_rows = (
+        TableRow(
+            Cause.COLLISION,
+            "the observed external torque exceeds a threshold",
+            "off: `observer.gain`, `observer.collision_threshold`",
+        ),
+    )
+
+    def __init__(self, joint_names: Sequence[str], tuning: Tuning) -> None:
+        """Create the check of the n joints ``joint_names``; with an ``observer_gain`` of 0 there is no observer."""
+        self._names, self.tuning = joint_names, tuning
+        self._begin()
+
+    def _begin(self) -> None:
+        gain, smoothing_velocity = _observer(self.tuning)
+        self._observer = MomentumObserver(gain, smoothing_velocity) if gain > 0.0 else None
+        self.torque: Array | None = None
+
+    def tune(self, tuning: Tuning, estimate: Estimate) -> None:
+        """Apply new settings; if those of the observer change, it is reset."""
+        before, self.tuning = self.tuning, tuning
+        if _observer(before) != _observer(tuning):
+            self._begin()
+
+    def observe(self, model: RobotModel, estimate: Estimate, effort: Array) -> None:
+        """Update with the state of ``estimate``, reached under the commanded ``effort`` (n,), Nm or N.
+
+        ``model`` has no gravity if the robot compensates for it. Without an observer or a known velocity nothing
+        changes. Raises RobotDynamicsError, naming the joint, for a torque that is not finite.
+        """
+        if self._observer is not None and estimate.source is not VelocitySource.UNKNOWN:
+            # The lag of a filter would appear as torque.
+            self.torque = self._observer.update(model, estimate.stamp, estimate.state[0], estimate.velocity, effort)
+
+    def reset(self) -> None:
+        """Reset the observer after a gap in the states; ``torque`` is None until the next state."""
+        if self._observer is not None:
+            self._observer.reset()
+            self.torque = None
+
+    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+        """Return the fault of the first joint whose external torque exceeds its threshold, or None."""
+        if self.torque is None:
+            return None
+        threshold = self.tuning.collision_threshold
+        for j in np.flatnonzero(np.abs(self.torque) > threshold).tolist():
+            name, value = self._names[j], float(self.torque[j])
+            text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
+            return Fault(Cause.COLLISION, text + "Cure: remove the contact", name, value)
+        return None
+
+
+def _observer(tuning: Tuning) -> tuple[float, float]:
+    return tuning.settings.observer_gain, tuning.settings.friction_smoothing_velocity

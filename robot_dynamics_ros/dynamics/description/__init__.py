@@ -1,0 +1,1 @@
+"""Robot descriptions: URDF, dynamics file and DH table as checked plain data. Start with urdf.py."""

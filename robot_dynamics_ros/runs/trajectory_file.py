@@ -1,0 +1,94 @@
+"""Trajectory files: a JointTrajectory as YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from robot_dynamics_ros.base.errors import TrajectoryError, did_you_mean
+from robot_dynamics_ros.base.parameters.kinds import is_number
+from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_documents
+from robot_dynamics_ros.control.trajectory.points import (
+    FIELDS,
+    TrajectoryPoints,
+    checked_points,
+    different_names,
+)
+
+_MESSAGE, _POINT, _TIME = ("header", "joint_names", "points"), (*FIELDS, "time_from_start"), ("sec", "nanosec")
+
+
+def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
+    """Read a trajectory_msgs/JointTrajectory from a YAML file.
+
+    Required are joint_names, and for each point positions (rad or m) and time_from_start {sec, nanosec}. Velocities,
+    accelerations and effort of a point are optional; the header is ignored.
+
+    Raises TrajectoryError, naming file, point and cure, if the file cannot be read, is not such a trajectory, has
+    unknown keys, or the trajectory does not end at rest.
+    """
+    try:
+        text = Path(path).read_bytes()
+        documents = [document for document in load_documents(text, str(path)) if document is not None]
+    except OSError as error:
+        raise TrajectoryError(f"{path}: cannot read it: {error.strerror}. Cure: check the path") from None
+    except NotPlainYaml as error:
+        raise TrajectoryError(f"{path}: not plain YAML: {error}. Cure: correct the file") from None
+    if len(documents) != 1:
+        raise TrajectoryError(f"{path}: {len(documents)} messages. Cure: keep one")
+    try:
+        points = _trajectory(documents[0])
+        checked_points(points, allow_nonzero_velocity_at_end=False)
+    except TrajectoryError as error:
+        raise TrajectoryError(f"{path}: {error}") from None
+    return points
+
+
+def _trajectory(message: Any) -> TrajectoryPoints:
+    if not isinstance(message, dict) or not all(isinstance(message.get(k), list) for k in ("joint_names", "points")):
+        raise TrajectoryError(
+            "no lists joint_names and points. Cure: write a JointTrajectory as `ros2 topic echo --full-length` shows "
+            "it; give a parameter file, as robot_dynamics excite writes it, with --config"
+        )
+    _check_keys(message, _MESSAGE, "the trajectory")
+    names = different_names(message["joint_names"])
+    rows: dict[str, list[list[float]]] = {field: [] for field in FIELDS}
+    times = []
+    for i, point in enumerate(message["points"]):
+        if not isinstance(point, dict):
+            raise TrajectoryError(f"point {i} is {point!r}. Cure: give positions and time_from_start")
+        _check_keys(point, _POINT, f"point {i}")
+        times.append(_seconds(i, point.get("time_from_start")))
+        for field in FIELDS:
+            rows[field].append(_numbers(i, field, point.get(field)))
+    return TrajectoryPoints.from_rows(names, times, *rows.values())
+
+
+def _seconds(i: int, time: Any) -> float:
+    table = time if isinstance(time, dict) else {}
+    _check_keys(table, _TIME, f"point {i}: time_from_start")
+    sec, nanosec = (table.get(key, 0) for key in _TIME)
+    whole = all(type(value) is int for value in (sec, nanosec))  # False for a bool
+    if not (table and whole and 0 <= sec < 2**31 and 0 <= nanosec < 10**9):
+        raise TrajectoryError(f"point {i} has the time_from_start {time!r}. Cure: give {{sec: 1, nanosec: 500000000}}")
+    return float(sec + nanosec * 1e-9)
+
+
+def _check_keys(table: Mapping[Any, Any], known: Sequence[str], where: str) -> None:
+    for key in map(str, table):
+        if key not in known:
+            raise TrajectoryError(
+                f'{where} has the unknown key "{key}". Cure: use {", ".join(known)}{did_you_mean(key, known)}'
+            )
+
+
+def _numbers(i: int, field: str, values: Any) -> list[float]:
+    if values is None:
+        return []
+    if isinstance(values, list):
+        if "..." in values:
+            raise TrajectoryError(f"point {i}: {field} are truncated. Cure: use `ros2 topic echo --full-length`")
+        if all(is_number(value) for value in values):
+            return [float(value) for value in values]
+    raise TrajectoryError(f"point {i} has the {field} {values!r}. Cure: give a list of numbers")

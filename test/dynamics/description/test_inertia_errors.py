@@ -1,0 +1,120 @@
+"""Mistakes made in the links of the shipped robots are found by name, and the robots themselves have none."""
+
+from collections.abc import Callable
+from xml.etree.ElementTree import Element
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.base.resources import robot_names, robot_urdf
+from robot_dynamics_ros.dynamics.description.inertia import Inertial, check_inertia, steiner, symmetric
+from robot_dynamics_ros.dynamics.description.inertia_errors import explain_inertia, implausible_links
+from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
+
+Array = NDArray[np.float64]
+SLOTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+
+
+def scaled(slot: int, factor: float) -> Callable[[float, Array], tuple[float, Array]]:
+    """Return the mistake that multiplies one element."""
+    return lambda mass, i: (mass, np.where(np.arange(6) == slot, factor * i, i))
+
+
+#: Mass and the six elements with the mistake, and what names it.
+MISTAKES: dict[str, tuple[Callable[[float, Array], tuple[float, Array]], str]] = {
+    **{f"{SLOTS[k]} times {f:g}": (scaled(k, f), f"point of {SLOTS[k]},") for k in (0, 3, 5) for f in (0.01, 100)},
+    **{f"{SLOTS[k]} times 1000": (scaled(k, 1e3), f"point of {SLOTS[k]},") for k in (1, 2, 4)},
+    **{f"-{SLOTS[k]}": (scaled(k, -1.0), f"sign of {SLOTS[k]}") for k in (0, 3, 5)},
+    "row by row": (lambda mass, i: (mass, i[[0, 1, 2, 1, 3, 4]]), "row by row"),
+    "lower triangle": (lambda mass, i: (mass, i[[0, 1, 3, 2, 4, 5]]), "lower triangle"),
+    "diagonal first": (lambda mass, i: (mass, i[[0, 3, 5, 1, 2, 4]]), "order ixx iyy izz"),
+    "inertia times 0.01": (lambda mass, i: (mass, 0.01 * i), "decimal point"),
+    "inertia times 100": (lambda mass, i: (mass, 100 * i), "decimal point"),
+    "g m^2": (lambda mass, i: (mass, 1e3 * i), "g m^2"),
+    "kg mm^2": (lambda mass, i: (mass, 1e6 * i), "kg mm^2"),
+    "g mm^2": (lambda mass, i: (mass, 1e9 * i), "inertia in g mm^2"),
+    "g": (lambda mass, i: (1e3 * mass, i), "mass in g"),
+    "mass": (lambda mass, i: (6.0 * mass, i), "mass"),
+}
+
+
+def read(robot: str) -> tuple[Element, dict[str, Inertial]]:
+    """Return the reduced URDF of a shipped robot, and its mass properties."""
+    description = parse_urdf(robot_urdf(robot).read_bytes(), robot)
+    return description.robot, description.links
+
+
+def moving_links(root: Element) -> list[tuple[str, float, Array, Element]]:
+    """Return name, mass, elements and <inertial> of the links that joints move."""
+    moved = {joint.find("child").get("link") for joint in root.iter("joint") if joint.get("type") != "fixed"}
+    links = [(link.get("name"), link.find("inertial")) for link in root.iter("link") if link.get("name") in moved]
+    return [
+        (name, float(i.find("mass").get("value")), np.array([float(i.find("inertia").get(s, 0)) for s in SLOTS]), i)
+        for name, i in links
+    ]
+
+
+def write(inertial: Element, mass: float, elements: Array) -> None:
+    inertial.find("mass").set("value", repr(float(mass)))
+    for slot, value in zip(SLOTS, elements, strict=True):
+        inertial.find("inertia").set(slot, repr(float(value)))
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistake_is_named(mistake: str) -> None:
+    """Wherever a body cannot have the result, or hardly; a mistake in a zero or a small element is none."""
+    change, expected = MISTAKES[mistake]
+    noticed = []
+    for robot in robot_names():
+        root, inertials = read(robot)
+        for name, mass, elements, inertial in moving_links(root):
+            wrong = change(mass, elements)
+            if check_inertia(symmetric(*elements)) is not None or (wrong[1] == elements).all() and wrong[0] == mass:
+                continue
+            write(inertial, *wrong)
+            if check_inertia(symmetric(*wrong[1])) is None:
+                noticed += [text for text in implausible_links(root, inertials) if f'"{name}"' in text]
+            else:
+                noticed.append(explain_inertia(root, name))
+            write(inertial, mass, elements)
+    assert len(noticed) > 5
+    assert sum(expected in text for text in noticed) > 0.85 * len(noticed), noticed
+
+
+@pytest.mark.parametrize("robot", ["panda", "scara", "ur5e"])
+def test_inertias_about_joints(robot: str) -> None:
+    root, inertials = read(robot)
+    for link in inertials.values():
+        link.inertia[:] += steiner(link.mass, link.com)
+    for name, mass, _, inertial in moving_links(root):
+        write(inertial, mass, inertials[name].inertia[np.triu_indices(3)])
+    (message,) = implausible_links(root, inertials)
+    assert "about the origin" in message
+
+
+@pytest.mark.parametrize("robot", robot_names())
+def test_shipped_robots_have_none(robot: str) -> None:
+    """Link 3 of the PUMA 560 violates the triangle inequality as published, for no such reason."""
+    root, inertials = read(robot)
+    assert implausible_links(root, inertials) == []
+    for name, _, elements, _ in moving_links(root):
+        if check_inertia(symmetric(*elements)) is not None:
+            assert (robot, name, explain_inertia(root, name)) == ("puma560", "link3", "")
+
+
+def test_centre_of_mass_in_millimetres() -> None:
+    root, inertials = read("panda")
+    next(inertial for name, _, _, inertial in moving_links(root) if name == "panda_link4").find("origin").set(
+        "xyz", "-53.2 104.4 27.4"
+    )
+    (message,) = implausible_links(root, inertials)
+    assert "panda_link4" in message and "mm" in message
+
+
+def test_error_of_an_impossible_inertia_names_the_mistake() -> None:
+    text = robot_urdf("ur5e").read_text(encoding="utf-8").replace('ixx="0.0', 'ixx="-0.0', 1)
+    with pytest.raises(RobotModelError, match="explained by the sign of ixx"):
+        RobotModel.from_urdf(text, strict=True)
