@@ -200,16 +200,18 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
 def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
     names, plain = evidence.motion.joint_names, replace(Correction.none(model.n), complexity=1.0)
-    factors, explained = _unit_factors(model, evidence)
+    factors, errors = _unit_factors(model, evidence)
+    explained = np.isfinite(errors)
     if not explained.any():
         return
     common = float(np.median(factors[explained]))
+    scatter = float(np.hypot(factors[explained].std(), np.median(errors[explained])) / np.sqrt(explained.sum()))
     unit = next((unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common)
     if max(abs(common), 1.0 / abs(common)) > _MIN_UNIT_RATIO:
         where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
         yield replace(
             plain,
-            hint=f"every effort is {common:.4g} times the model's, {where}. Cure: record torque at the joints in Nm, "
+            hint=f"every effort is {interval(common, scatter)} times the model's, {where}. Cure: record torque at the joints in Nm, "
             f"or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
         )
@@ -218,7 +220,8 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
     if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
         return
     if (np.maximum(np.abs(factors), 1.0 / np.abs(factors)) > _MIN_UNIT_RATIO).any():
-        gains = " ".join(f"{name}={1.0 / factor:.3g}" for name, factor in zip(names, factors, strict=True))
+        pairs = zip(names, 1.0 / factors, errors / factors**2, strict=True)
+        gains = ", ".join(f"{name} {interval(gain, error)}" for name, gain, error in pairs)
         yield replace(
             plain,
             hint="joint efforts are in different units per joint, as currents or torques before the gear: gains "
@@ -325,23 +328,27 @@ def _jackknife(estimates: Array) -> float:
 
 
 def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
-    """Return the ratio (n,) of measured to model torque, and True (n,) if it explains the measured torque.
+    """Return the ratio (n,) of measured to model torque, and its standard error (n,).
 
+    The error is infinite if the ratio does not explain most of the measured torque.
     Where it fits far better, friction and an offset are fitted too, instead of the model's friction.
     """
     motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
     whole = rigid + model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
     columns = friction(model, evidence).columns
-    factors, explained = np.ones(model.n), np.zeros(model.n, dtype=bool)
+    factors, errors = np.ones(model.n), np.full(model.n, np.inf)
     for j in range(model.n):
         others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
-        factors[j], share, error = _factor(motion.tau[:, j], whole[:, j], others[:, :0])
-        free, free_share, free_error = _factor(motion.tau[:, j], rigid[:, j], others)
+        chosen = motion.tau[:, j], whole[:, j], others[:, :0]
+        free = motion.tau[:, j], rigid[:, j], others
+        factors[j], share, error = _factor(*chosen)
+        factor, free_share, free_error = _factor(*free)
         if error > _FAR_BETTER * free_error and free_share > _EXPLAINED:
-            factors[j], share = free, free_share
-        explained[j] = share > _EXPLAINED
-    return factors, explained
+            factors[j], share, chosen = factor, free_share, free
+        if share > _EXPLAINED:
+            errors[j] = _uncertain_factor(*chosen)[1]
+    return factors, errors
 
 
 def _factor(measured: Array, torque: Array, others: Array) -> tuple[float, float, float]:
