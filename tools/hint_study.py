@@ -2,13 +2,12 @@
 
 ``python -m tools.hint_study --seeds 2`` simulates 20 causes on six arms in recordings of 12 s at 100 to 250 Hz with
 noise. Two arms have gears with friction by load and rotors that their model lacks, which may be named too. A run takes
-a second or two. Each result is appended to the file of ``--results``, whose runs are not repeated.
+a second or two. Hints of runs that are not right are printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import warnings
 from itertools import product
@@ -75,44 +74,33 @@ def simulated(arm: str, cause: str, draw: np.random.Generator, folder: Path) -> 
         keys = {"viscous ": "viscous", "viscous [^;]*?Coulomb ": "coulomb", "viscous [^;]*? and ": "coulomb_negative"}
         pairs = product(joints.items(), keys.items())
         true = {rf"\b{a} {before}": own[key] for (a, own), (before, key) in pairs if not geared}
-    elif cause == "load friction":
-        share, pattern = draw.uniform(0.08, 0.2), "grows with the load"
-        tau += share * np.abs(prior.gear_load(q, qd, qdd)) * np.sign(qd)
-        true = {rf"torque: .*\b{a} ": share + gears.load for a in names}
-    elif cause in ("offset", "rotor"):
-        column, pattern = (np.ones_like(qdd), "offsets:") if cause == "offset" else (qdd, "rotor inertia")
-        size = draw.uniform(0.3, 1.0) * tau[:, j].std() / np.sqrt((column[:, j] ** 2).mean())
-        tau, known = tau + size * column * one, joints[name]["rotor_inertia"] * (geared and cause == "rotor")
-        pattern = rf"{pattern}.*\b{name} "
-        true = {pattern: size + known}
-    elif cause == "delay":
-        late = int(draw.integers(4, 31))
-        tau, pattern, true = np.concatenate([tau[:1].repeat(late, 0), tau[:-late]]), "effort is ", {"effort is ": late}
-    elif cause == "link masses":
-        change = np.repeat(draw.uniform(-0.3, 0.3, n), 10) * prior.inertial_parameters[: 10 * n]
-        tau, pattern = tau + prior.regressor(q, qd, qdd)[:, :, : 10 * n] @ change, "links' masses"
-    elif cause == "gain":
-        gain = draw.choice([0.5, 0.67, 1.5, 2.0])
-        tau, pattern, true = (
-            tau * np.where(one, gain, 1.0),
-            f"{name}.*gain|gain.*{name}",
-            {f"gains.*{name}": 1.0 / gain},
-        )
-    elif cause == "effort sign":
-        tau, pattern = tau * np.where(one, -1.0, 1.0), f"effort of {name} has the wrong sign"
-    elif cause in ("all signs", "mNm"):
-        tau, pattern = (-tau, "every effort has the wrong sign") if cause == "all signs" else (1e3 * tau, "as in mNm")
-    elif cause == "swapped efforts":
-        tau, pattern = tau[:, swap], f"efforts of {pair} are swapped"
-    elif cause == "swapped joints":
-        q, qd, tau, pattern = q[:, swap], qd[:, swap], tau[:, swap], f"^{pair} are swapped"
-    elif cause == "swapped positions":
-        q, qd, pattern = q[:, swap], qd[:, swap], f"position.*{pair}"
-    elif cause in ("position sign", "zero offset"):
-        turned, moved = (1.0 - 2.0 * one, 0.0) if cause == "position sign" else (1.0, draw.choice([-1.0, 1.0]) * one)
-        q, qd, pattern = q * turned + draw.uniform(0.3, 1.5) * moved, qd * turned, f"position.*{name}|{name}.*position"
-    elif cause == "degrees":
-        q, qd, pattern = np.degrees(q), np.degrees(qd), "degrees"
+    share, gain, size = draw.uniform(0.08, 0.2), draw.choice([0.5, 0.67, 1.5, 2.0]), draw.uniform(0.3, 1.0)
+    shift, late = size * draw.choice([-1.0, 1.0]), int(draw.integers(4, 31))
+    offset, rotor = shift * tau[:, j].std(), size * tau[:, j].std() / qdd[:, j].std()
+    known = joints[name]["rotor_inertia"] if geared else 0.0
+    change = np.repeat(draw.uniform(-0.3, 0.3, n), 10) * prior.inertial_parameters[: 10 * n]
+    dry, way = np.abs(prior.gear_load(q, qd, qdd)) * np.sign(qd), np.where(one, -1.0, 1.0)
+    shown = {rf"torque: .*\b{a} ": share + gears.load for a in names}
+    mistakes = {
+        "load friction": (q, qd, tau + share * dry, "grows with the load", shown),
+        "offset": (q, qd, tau + offset * one, rf"offsets:.*\b{name} ", offset),
+        "rotor": (q, qd, tau + rotor * qdd * one, rf"rotor inertia.*\b{name} ", rotor + known),
+        "delay": (q, qd, np.concatenate([tau[:1].repeat(late, 0), tau[:-late]]), "effort is ", late),
+        "effort sign": (q, qd, tau * way, f"effort of {name} has the wrong sign", None),
+        "all signs": (q, qd, -tau, "every effort has the wrong sign", None),
+        "mNm": (q, qd, 1e3 * tau, "as in mNm", None),
+        "gain": (q, qd, tau * np.where(one, gain, 1.0), f"measured effort of {name} is ", gain),
+        "swapped efforts": (q, qd, tau[:, swap], f"efforts of {pair} are swapped", None),
+        "swapped joints": (q[:, swap], qd[:, swap], tau[:, swap], f"^{pair} are swapped", None),
+        "swapped positions": (q[:, swap], qd[:, swap], tau, f"^position and velocity of {pair} are swapped", None),
+        "position sign": (q * way, qd * way, tau, f"^position and velocity of {name} have the wrong sign", None),
+        "zero offset": (q + shift * one, qd, tau, f"position of {name} has another zero: it is ", shift),
+        "degrees": (np.degrees(q), np.degrees(qd), tau, "in degrees", None),
+        "link masses": (q, qd, tau + prior.regressor(q, qd, qdd)[:, :, : 10 * n] @ change, "links' masses", None),
+    }
+    if cause in mistakes:
+        q, qd, tau, pattern, number = mistakes[cause]
+        true = number if isinstance(number, dict) else {} if number is None else {pattern: number}
     every = int(draw.choice([4, 5, 8, 10]))
     return model, Truth(model, *(x[::every] for x in (motion.time, q, qd, qdd, tau))), pattern, true
 
@@ -127,28 +115,23 @@ def run(arm: str, cause: str, seed: int) -> dict[str, Any]:
     named = [text for text in texts if pattern and re.search(pattern, text)]
     allowed = f"{pattern}|{OF_GEARS}" if arm in UNKNOWN_GEARS else pattern
     false = [text for text in texts if not (allowed and re.search(allowed, text))]
-    numbers = [
+    found = [
         (re.search(rf"{before}(\S+) \+- (\S+?)[,;\].]* ", text), x) for text in named for before, x in true.items()
     ]
-    errors = [(float(match[1]) - x) / float(match[2]) for match, x in numbers if match]
+    errors = [(float(match[1]) - x) / float(match[2]) for match, x in found if match]
     right = not false and (bool(named) or cause == "healthy")
     return {"case": [arm, cause, seed], "right": right, "false": len(false), "errors": errors, "hints": texts}
 
 
 def main() -> None:
-    """Run the missing cases, and print the table."""
+    """Run all cases, and print the wrong ones and a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2, help="number of seeds (default: %(default)s)")
-    parser.add_argument("--results", type=Path, default=Path("hint_study.jsonl"), help="file (default: %(default)s)")
-    args = parser.parse_args()
     warnings.simplefilter("ignore")
-    results = [json.loads(line) for line in args.results.read_text().splitlines()] if args.results.exists() else []
-    done = [result["case"] for result in results]
-    with args.results.open("a", encoding="utf-8") as file:
-        for seed, arm, cause in product(range(args.seeds), ARMS, CAUSES):
-            if [arm, cause, seed] not in done:
-                results.append(run(arm, cause, seed))
-                print(json.dumps(results[-1]), file=file, flush=True)
+    results = [run(*case) for case in product(ARMS, CAUSES, range(parser.parse_args().seeds))]
+    for result in results:
+        if not result["right"]:
+            print(*result["case"], *result["hints"], sep="\n  ")
     print(f"{'cause':20}{'right':>12}{'false':>8}{'intervals that hold':>22}")
     for cause in (*CAUSES, ""):
         chosen = [result for result in results if cause in (result["case"][1], "")]

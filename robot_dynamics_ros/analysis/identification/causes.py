@@ -293,7 +293,8 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
     def describe(values: Array, errors: Array) -> str | None:
         matters = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
-        if not matters.any():
+        # An offset that a joint may well not have is Coulomb friction that differs by direction.
+        if not matters.any() or (matters & (np.abs(values) < _INTERVAL * errors)).any():
             return None
         each = _by_joint(model, values, errors, matters)
         return f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors"
