@@ -59,11 +59,14 @@ def simulated(arm: str, cause: str, draw: np.random.Generator, folder: Path) -> 
     one, name, pair = np.arange(n) == j, names[j], " and ".join(names[k] for k in sorted((i, j)))
     swap = [{i: j, j: i}.get(k, k) for k in range(n)]
     if "payload" in cause:
-        mass = draw.uniform(0.1, 0.4) * prior.inertial_parameters[: 10 * n : 10].sum() / 4.0
+        mass, link = (
+            draw.uniform(0.1, 0.4) * prior.inertial_parameters[: 10 * n : 10].sum() / 4.0,
+            prior.moving_links[-1],
+        )
         com, who = draw.uniform(-0.05, 0.05, 3) + [0.0, 0.0, 0.08], "robot" if cause == "payload" else "model"
-        loaded = (truth if who == "robot" else model).with_payload(prior.moving_links[-1], mass, com, np.zeros(6))
+        loaded = (truth if who == "robot" else model).with_payload(link, mass, com, np.zeros(6))
         model, tau = (model, effort(loaded)) if who == "robot" else (loaded, tau)
-        pattern = f"{who} carries .* on {prior.moving_links[-1]}"
+        pattern = f"{who} carries .* on {link}"
         true = {"lacks: ": mass, **{r"at \[" + "[^,]*, " * k: com[k] for k in range(3)}}
     elif cause == "gravity":
         angle, pattern = draw.uniform(15.0, 180.0), "gravity points "
@@ -115,9 +118,7 @@ def run(arm: str, cause: str, seed: int) -> dict[str, Any]:
     named = [text for text in texts if pattern and re.search(pattern, text)]
     allowed = f"{pattern}|{OF_GEARS}" if arm in UNKNOWN_GEARS else pattern
     false = [text for text in texts if not (allowed and re.search(allowed, text))]
-    found = [
-        (re.search(rf"{before}(\S+) \+- (\S+?)[,;\].]* ", text), x) for text in named for before, x in true.items()
-    ]
+    found = [(re.search(rf"{key}(\S+) \+- (\S+?)[,;\].]* ", text), x) for text in named for key, x in true.items()]
     errors = [(float(match[1]) - x) / float(match[2]) for match, x in found if match]
     right = not false and (bool(named) or cause == "healthy")
     return {"case": [arm, cause, seed], "right": right, "false": len(false), "errors": errors, "hints": texts}
@@ -129,15 +130,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2, help="number of seeds (default: %(default)s)")
     warnings.simplefilter("ignore")
     results = [run(*case) for case in product(ARMS, CAUSES, range(parser.parse_args().seeds))]
-    for result in results:
-        if not result["right"]:
-            print(*result["case"], *result["hints"], sep="\n  ")
+    for wrong in (result for result in results if not result["right"]):
+        print(*wrong["case"], *wrong["hints"], sep="\n  ")
     print(f"{'cause':20}{'right':>12}{'false':>8}{'intervals that hold':>22}")
     for cause in (*CAUSES, ""):
         chosen = [result for result in results if cause in (result["case"][1], "")]
         inside = [abs(error) <= 1.0 for result in chosen for error in result["errors"]]
-        right = f"{sum(r['right'] for r in chosen)}/{len(chosen)}"
-        print(f"{cause or 'all':20}{right:>12}{sum(r['false'] for r in chosen):8}{f'{sum(inside)}/{len(inside)}':>22}")
+        right, false = (sum(result[key] for result in chosen) for key in ("right", "false"))
+        print(f"{cause or 'all':20}{f'{right}/{len(chosen)}':>12}{false:8}{f'{sum(inside)}/{len(inside)}':>22}")
 
 
 if __name__ == "__main__":
