@@ -211,8 +211,8 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
         where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
         yield replace(
             plain,
-            hint=f"every effort is {interval(common, scatter)} times the model's, {where}. Cure: record torque at the joints in Nm, "
-            f"or --drive-gains {1.0 / unit:.4g}",
+            hint=f"every effort is {interval(common, scatter)} times the model's, {where}. Cure: record torque at the "
+            f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
         )
     factors = np.where(explained, factors, common)

@@ -42,7 +42,7 @@ _TINY = 1e-9  # Nm or N
 _BLOCKS = 24
 _FOLDS = 4
 _RIDGE = 1e-10  # added to the diagonal of normal equations of columns of unit length
-_SLIDING = 0.25  # of a joint's highest speed: faster, its friction has settled after a reversal
+_SLIDING = 0.25  # of a joint's highest speed: faster, presliding after a reversal is over
 _BETTER = 0.95  # of the squared prediction error: less shows that the model's links or friction are wrong
 _UNIFORM = 3.0  # inverse variance of a uniform distribution over one prior deviation to each side
 _UNDETERMINED = 1e-6  # of a parameter's variance by the ridge alone: with more its standard error is infinite
@@ -226,9 +226,9 @@ class _CrossValidation:
     def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
 
-        These contain disagreement between blocks, by the jackknife (Efron 1982); the change of a parameter when friction
-        and link parameters are fitted too, if these reduce the prediction error; and what link parameters leave
-        undetermined, each uniformly distributed over its prior deviation, by the ratio of what they explain to the rest.
+        These contain disagreement between blocks, by the jackknife (Efron 1982); the change of a parameter when
+        friction and link parameters are fitted too, if these reduce the prediction error; and what link parameters
+        leave undetermined, each uniform over its prior deviation, by the ratio of what they explain to the rest.
         """
         columns, whole = self._indices(names), self._blocks.sum(axis=0)
         values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)

@@ -184,6 +184,18 @@ def test_presliding_is_no_delay(load_robot: LoadRobot, delay: int) -> None:
         assert abs(size - delay) <= half < 2.0 and "behind" in hint
 
 
+def test_gains_of_currents_have_intervals(load_robot: LoadRobot) -> None:
+    """Joint 7 reports only noise: no gain is determined."""
+    panda, gains = load_robot("panda", "panda"), np.array([11.24, 14.0, 9.0, 12.0, 8.0, 7.0])
+    motion = recorded(panda, 1)
+    noise = np.random.default_rng(3).standard_normal(SAMPLES)
+    current = np.column_stack([motion.tau[:, :6] / gains, noise])
+    (hint,) = (text for text in reported(panda, with_effort(motion, current)) if "different units" in text)
+    value, half = intervals(hint).T
+    assert "panda_joint7 undetermined" in hint
+    assert (np.abs(value - gains) < 2.0 * half).all() and (half < 0.1 * gains).all()
+
+
 def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
     """A payload, or a wrong sign, and a model without friction."""
     panda, bare = load_robot("panda", "panda"), load_robot("panda")
