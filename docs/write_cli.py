@@ -25,6 +25,7 @@ _GUIDES = {
     "report": "report.md",
     "view": "view.md",
     "identify": "identify.md",
+    "payload": "identify.md#identify-a-payload-or-drive-gains",
     "excite": "identify.md#record-an-exciting-motion",
     "from-dh": "dh_tables.md",
     "to-joints": "end_effector_paths.md",
@@ -66,7 +67,7 @@ def page() -> str:
 
 def _section(name: str, module: str, summary: str, example: str) -> str:
     parser = _Recorder()
-    getattr(import_module(f"robot_dynamics_ros.cli.{module}"), f"add_{name.replace('-', '_')}")(parser)
+    getattr(import_module(f"robot_dynamics_ros.cli.commands.{module}"), f"add_{name.replace('-', '_')}")(parser)
     lines = [f"## {name}", "", _plain(parser.description or f"{summary}."), ""]
     lines += [f"Example: `robot_dynamics {name} {example}`. [Guide]({_GUIDES[name]}).", ""]
     if parser.arguments:

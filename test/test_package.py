@@ -28,8 +28,10 @@ KEYS: dict[str, tuple[str | None, str | None]] = {
     "launch_ros": ("launch_ros", None),
     "lz4": ("python3-rosbags-pip", "rosbags"),
     "matplotlib": ("python3-matplotlib", "matplotlib"),
+    "mujoco": (None, None),  # `robot_dynamics identify` compares its files with both, where they are installed
     "numba": ("python3-numba", "numba"),
     "numpy": ("python3-numpy", "numpy"),
+    "pinocchio": (None, None),
     "plotly": (None, "plotly"),  # no rosdep key: `robot_dynamics report` names pip
     "robot_descriptions": (None, "robot_descriptions"),  # where it is installed: `robot_dynamics` names pip
     "rosbags": ("python3-rosbags-pip", "rosbags"),

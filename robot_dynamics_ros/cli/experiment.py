@@ -23,8 +23,8 @@ from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
+from robot_dynamics_ros.cli.commands.offline import configuration_of, controller_model
 from robot_dynamics_ros.cli.kernels import EXPERIMENT, step_compiled_beside, with_kernels
-from robot_dynamics_ros.cli.offline import configuration_of, controller_model
 from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot, note_locked
 from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings

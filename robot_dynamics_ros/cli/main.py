@@ -42,14 +42,19 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     "model and measurement": {
         "torque": ("torque", "compare a bag's measured effort with the model", "my_bag --robot panda"),
         "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
+        "payload": (
+            "payload",
+            "identify a payload, or the drive gains, from bags without and with it",
+            "my_bag tool_bag --robot panda --link panda_link8",
+        ),
         "excite": (
             "excite",
             "compute an exciting trajectory for identification",
             "--robot panda -o excite.yaml",
         ),
-        "from-dh": ("from_dh", "write a URDF from a table of Denavit-Hartenberg parameters", "craig_rp -o arm.urdf"),
+        "from-dh": ("conversion", "write a URDF from a table of Denavit-Hartenberg parameters", "craig_rp -o arm.urdf"),
         "to-joints": (
-            "to_joints",
+            "conversion",
             "convert a path of the end effector to a joint trajectory",
             "ur5e path.yaml -o q.yaml",
         ),
@@ -167,7 +172,7 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
     for name, (module_name, _, example) in COMMANDS.items():
         command = commands.add_parser(name, epilog=f"Example: robot_dynamics {name} {example}")
         if name == chosen:
-            module, suffix = import_module(f"robot_dynamics_ros.cli.{module_name}"), name.replace("-", "_")
+            module, suffix = import_module(f"robot_dynamics_ros.cli.commands.{module_name}"), name.replace("-", "_")
             getattr(module, f"add_{suffix}")(command)
             command.set_defaults(run=getattr(module, f"run_{suffix}"))
     return parser

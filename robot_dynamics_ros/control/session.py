@@ -263,7 +263,11 @@ class ControllerSession:
     # Requests
 
     def on_trajectory(self, points: TrajectoryPoints, start: int, now: Now) -> Output:
-        """Follow a trajectory as ``follow`` does, or from the first state on; log a message if it is rejected."""
+        """Follow a trajectory as ``follow`` does; if it is rejected, the output has a log message and no ``followed``.
+
+        Without an update rate, one that arrives before the first state is kept, and followed after the first cycle.
+        With an update rate it is rejected then, and always while the session is inactive.
+        """
         if self.controller is None:
             return Output(notes=(Note(WARN, f"trajectory ignored: {_INACTIVE}"),))
         if self._time(now) is None:

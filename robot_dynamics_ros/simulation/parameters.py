@@ -142,7 +142,8 @@ def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
 
     ``values`` is a function that returns the value of the parameter with the given name, such as the result of
     parameters.file.read_parameter_file. ``mass_scale``, ``friction_scale`` and the payload change a copy of ``model``.
-    Raises RobotDynamicsError, naming the parameter and the cure, for invalid values.
+    Raises RobotDynamicsError, naming the parameter and the cure, for invalid values, and as ``with_payload`` for a
+    payload. ``SimulatedArm`` checks the initial positions.
     """
     step_size, publish_rate = STEP_SIZE.read(values), PUBLISH_RATE.read(values)
     effort_delay = EFFORT_DELAY.read(values)

@@ -34,9 +34,11 @@ def inverse_kinematics(
     model
         The robot.
     task
-        Link, and components of its pose that are required, in root axes: position x y z, rotation about x y z.
+        Link, and components of its pose that are required: position x y z, rotation about x y z. They are in root axes
+        whatever ``own_axes`` is.
     pose
-        Pose (4, 4) of the link in the root frame, m; components that are not in ``task`` are ignored.
+        Pose (4, 4) of the link in the root frame, m, with a valid rotation. Components that are not in ``task`` are
+        ignored.
     start
         Position (n,) from which the first search starts. None: 0, or the nearest limit.
     starts
@@ -62,11 +64,12 @@ def inverse_kinematics(
 
 
 def joint_path(model: RobotModel, task: Task, times: Array, poses: Array, start: ArrayLike | None = None) -> Array:
-    """Return positions (k, n) along a path of a link, given by poses (k, 4, 4) close to each other.
+    """Return positions (k, n) within the limits along a path of a link, its poses (k, 4, 4) in the root frame, m.
 
-    ``times`` (k,), s, are for messages. ``start`` (n,) near the first position selects one of several postures; each
-    further position is searched from the one before. Raises RobotDynamicsError, with the time, for a pose that is not
-    reached in this way, and for a step of a joint by more than half a rad or m, as to another posture.
+    ``task`` and ``start`` are those of ``inverse_kinematics``, ``start`` selects one of several postures. ``times``
+    (k,), s, are for messages. Each further position is searched from the one before, so that poses must be close.
+    Raises RobotDynamicsError, with the time, for a pose that is not reached in this way, for an unknown link, and for a
+    step of a joint by more than half a rad or m, as to another posture.
     """
     path: list[Array] = []
     for time, pose in zip(times, poses, strict=True):

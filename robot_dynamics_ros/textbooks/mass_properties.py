@@ -1,8 +1,8 @@
 """Mass properties of rigid bodies: Tsai (9.1)-(9.13), (9.29) and Craig (6.16)-(6.28).
 
 Bodies are solid and homogeneous. Lengths are in m, masses in kg, inertia matrices (3, 3) in kg m^2 with Tsai's sign
-(9.7): off-diagonal elements are negative products of inertia. Functions raise RobotDynamicsError for a wrong shape, and
-for a mass or length that is negative or not finite.
+(9.7): off-diagonal elements are negative products of inertia. Functions of one body raise RobotDynamicsError for a
+wrong shape, and for a mass or length that is negative or not finite.
 
 With Tsai's I_xy = -integral xy dm, the parallel-axis theorem subtracts m xc yc. Tsai (9.9) has a plus in print; Craig
 (6.25), whose products have no sign, has a minus; Craig (6.26) is right.
@@ -49,11 +49,11 @@ def point_masses(
     Parameters
     ----------
     density
-        Function of points (k, 3), m, that returns their densities (k,), kg/m^3.
+        Function of points (k, 3), m, that returns their densities (k,), kg/m^3. The result is not checked.
     lower, upper
-        Corners (3,) of the box, m.
+        Corners (3,) of the box, m, lower < upper along each axis.
     nodes
-        Number of nodes along each axis.
+        Number of nodes along each axis, at least 1.
     """
     corners = np.array([shaped(n, x, (3,), "pass x y z") for n, x in (("lower", lower), ("upper", upper))])
     at, weights = np.polynomial.legendre.leggauss(nodes)

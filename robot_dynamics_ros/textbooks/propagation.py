@@ -235,6 +235,8 @@ def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
 
 def _rotation_and_position(pose: ArrayLike, tolerance: float) -> tuple[Array, Array]:
     t = shaped("pose", pose, (4, 4), "pass a homogeneous transform")
+    if not np.array_equal(t[3], [0.0, 0.0, 0.0, 1.0]) or not np.isfinite(t).all():
+        raise RobotDynamicsError(f"pose: {t.tolist()} is not finite, or does not end in 0 0 0 1. Cure: pass a pose")
     return _rotation("pose", t[:3, :3], tolerance), t[:3, 3]
 
 

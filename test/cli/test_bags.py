@@ -161,12 +161,20 @@ def test_torque_of_the_installed_recording(tmp_path: Path, capsys: pytest.Captur
     """Measured RMS and worst joint are those of the command torque; the finding comes first."""
     bag, robot = str(find_resource("recordings", "panda_exciting_trajectory.mcap")), ("--robot", "panda")
     page = page_of(bag, *robot, "--rename", "fer_=panda_", "-o", str(tmp_path / "out.html"))
-    assert "unexplained" in capsys.readouterr().out.splitlines()[1]
+    assert "criterion in 4 of 7 joints" in capsys.readouterr().out.splitlines()[1]
     run("torque", bag, *robot, "--rename", "fer_=panda_")
     table = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("panda_joint")]
     cells = [re.findall("<td[^>]*>([^<]*)</td>", row) for row in page.split("<tr>") if ">Nm</td>" in row]
     shown = np.array([[row[2], row[6]] for row in cells], dtype=float)
     np.testing.assert_allclose(shown, np.array([[row[2], row[7]] for row in table], dtype=float), rtol=1e-3, atol=1e-3)
+    options = ("--rename", "fer_=panda_", "--cutoff", "4", "--drive-gains", "1.1", "--effort-delay", "0.01")
+    out = ("-o", str(tmp_path / "out.html"), "--overwrite")
+    other = page_of(bag, *robot, *options, *out, "--compare-dynamics", "panda_hand")
+    capsys.readouterr()
+    run("torque", bag, *robot, *options, "--dynamics", "panda_hand", "--json")
+    rows = [re.findall("<td[^>]*>([^<]*)</td>", row) for row in other.split("<tr>") if ">Nm</td>" in row]
+    errors = [row["error"] for row in json.loads(capsys.readouterr().out)["joints"]]
+    np.testing.assert_allclose([float(row[-1]) for row in rows], errors, rtol=1e-3)
     worst = max(cells, key=lambda row: float(row[6]) / float(row[7]))
     assert f"Worst is {worst[0]}: " in page
 

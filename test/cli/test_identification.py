@@ -14,6 +14,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification.estimate import identify
 from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque, root_mean_square
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.base.resources import robot_urdf
@@ -21,6 +22,7 @@ from robot_dynamics_ros.recordings.bags import BagWriter, read_joint_states
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.runs.trajectory_parameters import ALL, JOINTS, trajectory_from
 from support.commands import run
+from support.model_files import assert_same_dynamics
 from support.noisy_recordings import exciting_motion, fourier, with_friction
 
 KIND = "sensor_msgs/msg/JointState"
@@ -202,7 +204,8 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         bags.append(write_bag(tmp_path / f"bag{k}", names, series.stamps, *fields))
     before = {path: path.read_bytes() for bag in bags for path in bag.iterdir()}
     output = tmp_path / "new.yaml"
-    run("identify", *bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output)
+    files = ("--urdf", tmp_path / "new.urdf", "--mjcf", tmp_path / "new.xml")
+    run("identify", *bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output, *files)
     reported = capsys.readouterr().out
     assert reported.startswith("held out: the last 33 % of each bag") and "smaller in " in reported
     assert all(path.read_bytes() == content for path, content in before.items())
@@ -216,6 +219,12 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
     assert error.max() < 0.01
     np.testing.assert_allclose(found.friction_parameters[:, :3], actual.friction_parameters[:, :3], rtol=0.03)
+    assert_same_dynamics(found, files[1], files[3])
+    assert "direction of Coulomb friction" in reported and "rotor inertia" in reported
+    with pytest.raises(RobotDynamicsError, match="new.urdf: it exists already"):
+        run("identify", *bags, "--robot", SCARA, "-o", tmp_path / "other.yaml", "--urdf", files[1])
+    with pytest.raises(RobotDynamicsError, match="same file"):
+        run("identify", *bags, "--robot", SCARA, "-o", tmp_path / "o", "--urdf", tmp_path / "o")
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -288,5 +297,36 @@ def test_a_payload_that_the_robot_lacks_is_reported(tmp_path: Path, capsys: pyte
     bag = ROOT / "recordings" / "panda_exciting_trajectory.mcap"
     line = ("identify", bag, "--rename", "fer_=panda_", "--robot", "panda")
     for dynamics, reported in (("panda_hand", True), ("panda", False)):
-        run(*line, "--dynamics", dynamics, "-o", tmp_path / f"{dynamics}.yaml")
+        output, urdf, mjcf = (tmp_path / f"{dynamics}.{suffix}" for suffix in ("yaml", "urdf", "xml"))
+        run(*line, "--dynamics", dynamics, "-o", output, "--urdf", urdf, "--mjcf", mjcf)
         assert ("warning: the data contradict the payload" in capsys.readouterr().out) == reported
+        assert_same_dynamics(RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=output), urdf, mjcf)
+
+
+# --- payload
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+def test_payload_and_gains_from_two_bags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first bag of an arm with friction that the model lacks is empty, the second has 1.2 kg; unit: half Nm."""
+    actual = with_friction(SCARA, tmp_path)
+    known = (1.2, [0.1, 0.05, 0.0], [0.003, 0.0, 0.0, 0.003, 0.0, 0.003])
+    bags = []
+    for k, model in enumerate((actual, actual.with_payload("link3", *known))):
+        series = fourier(model, 20.0, 100.0, 1).recorded(k, 0.01)
+        fields = (series.position, series.velocity, 2.0 * series.effort)
+        bags.append(write_bag(tmp_path / f"bag{k}", model.joint_names, series.stamps, *fields))
+    line = ("payload", *bags, "--robot", SCARA, "--dynamics", "none", "--link", "link3")
+    run(*line, "--drive-gains", 0.5)
+    reported = capsys.readouterr().out
+    assert "com.z  undetermined" in reported
+    message = load_yaml(shlex.split(reported[reported.index("ros2 topic pub") :].replace("\\\n", ""))[-1])
+    assert message["header"]["frame_id"] == "link3" and set(message["inertia"]) == {"m", "com"}
+    assert message["inertia"]["m"] == pytest.approx(1.2, rel=0.03)
+    run(*line, "--drive-gains", 0.5, "--json")
+    payload = json.loads(capsys.readouterr().out)["payload"]
+    assert abs(payload["com.x"]["value"] - 0.1) < payload["com.x"]["half_width"] < 0.01
+    assert payload["com.z"]["half_width"] is None
+    run(*line, "--known", 1.2, 0.1, 0.05, 0.0, "--json")
+    gains = json.loads(capsys.readouterr().out)["drive_gains"]
+    assert [row["value"] for row in gains.values()] == pytest.approx([0.5] * 3, rel=0.03)

@@ -1,6 +1,7 @@
 """Help, completion and errors of commands, and the treatment of existing files."""
 
 import os
+import shutil
 import subprocess
 import sys
 import warnings
@@ -50,6 +51,8 @@ ERRORS = [
     ("inspect panda --dynamics panda_culomb", "mean panda_coulomb?"),
     ("inspect planar_2r --dynamics typo.dynamics.yaml", "mean viscous?"),
     ("inspect planar_2r --dynamics lnk2.dynamics.yaml", "mean link2?"),
+    ("payload a b --link tool --known 1.2", "--known with 1 "),
+    ("payload a b --link tool --known 1 0 0 0 --drive-gains 2", "--drive-gains"),
     ("simulate nosuch", "nosuch"),
     ("simulate scara --duration 0", "--duration"),
     ("simulate scara --duration 1e9", "--duration"),
@@ -177,6 +180,8 @@ def test_the_examples_of_the_help_run_in_their_order(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     Path("path.yaml").write_text("points: [[0, 0.4, 0.2, 0.4, 1, 0, 0, 0], [2, 0.4, -0.2, 0.3, 1, 0, 0, 0]]")
     for command, (_, _, example) in COMMANDS.items():
+        if command == "payload":
+            shutil.copytree("my_bag", "tool_bag")
         if command in (*FOR_EVER, "demo"):
             parse(command, *example.split())
         else:

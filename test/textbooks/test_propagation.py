@@ -107,7 +107,14 @@ def test_euler_angle_rates_in_print() -> None:
         angle_rate_matrix("ZYZ", [0.1, 0.2])
 
 
-@pytest.mark.parametrize("pose", [np.eye(3), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), np.full((4, 4), np.nan)])
+_TRANSPOSED, _UNKNOWN = np.eye(4), np.eye(4)
+_TRANSPOSED[3, 0], _UNKNOWN[0, 3] = 0.5, np.nan
+
+
+@pytest.mark.parametrize(
+    "pose",
+    [np.eye(3), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), np.full((4, 4), np.nan), _TRANSPOSED, _UNKNOWN],
+)
 def test_invalid_poses_are_refused(pose: Array) -> None:
     for function in (velocity_transform, force_transform, inverse_pose):
         with pytest.raises(RobotDynamicsError, match="pose"):

@@ -134,4 +134,9 @@ def at_rest(rates: Array, accelerations: Array, dt: float, reach: int) -> NDArra
         reversal = 2.0 * slow[j] / (typical[j] * dt)
         width = math.ceil(min(_STICKING * reversal, len(rates) + 1))
         still[:, j] = binary_opening(still[:, j], np.ones(max(1, width), dtype=np.bool_))
-    return np.asarray(maximum_filter1d(still.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)
+    return near(still, reach)
+
+
+def near(marked: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
+    """Return True (m, joints) up to ``reach`` samples before or after a True in ``marked`` (m, joints)."""
+    return np.asarray(maximum_filter1d(marked.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)

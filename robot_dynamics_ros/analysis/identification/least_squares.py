@@ -26,7 +26,6 @@ from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters
 PARTS = 5
 """Number of consecutive parts of each recording that cross-validation leaves out in turn."""
 
-_REACH = 1.5  # periods of the cutoff over which the filter smears a step, to each side
 _RANK_TOLERANCE = 1e-7  # relative length of a column that is independent of the others
 _MIN_NOISE = 1e-6  # of a joint's RMS torque, for simulations without noise
 _TINY = 1e-12  # Nm or N, of a joint without any torque
@@ -133,10 +132,9 @@ def torque_is_determined(parameterization: Parameterization, motion: RecordedMot
 
     ``at_rest`` defines rest; nearby is within 1.5 periods of the filter's cutoff.
     """
-    reach = math.ceil(_REACH / motion.step) if motion.step else 0
     rates, accelerations = (parameterization.joint_rates(values) for values in (motion.qd, motion.qdd))
     dt = float(np.median(np.diff(motion.time)))
-    return ~parameterization.touched(at_rest(rates, accelerations, dt, reach))
+    return ~parameterization.touched(at_rest(rates, accelerations, dt, motion.reach))
 
 
 @dataclass(frozen=True, eq=False)

@@ -125,6 +125,11 @@ class RecordedMotion:
         return (self.smoothing.cutoff or 0.0) * float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
 
     @property
+    def reach(self) -> int:
+        """Number of samples over which the filter smears a step, to each side: 1.5 periods of its cutoff."""
+        return math.ceil(_EDGE / self.step) if self.step else 0
+
+    @property
     def still(self) -> NDArray[np.bool_]:
         """True (n,) for joints whose positions lie within less than 1e-3 rad or m."""
         return np.asarray(np.ptp(self.q, axis=0) < _REST_TRAVEL)
@@ -194,7 +199,7 @@ def recorded_motion(
     _require_motion_and_effort(series)
     if not abs(effort_delay) < 1.0:
         raise BagError(f"an effort delay of {effort_delay:g} s. Cure: give seconds, less than 1")
-    series = _with_gains(series, drive_gains)
+    series = with_gains(series, drive_gains)
     velocity = _recorded_velocities(series)
     stamps, rows = _usable_messages(series, velocity)
     if len(stamps) < 2:
@@ -297,7 +302,7 @@ def _require_motion_and_effort(series: JointSeries) -> None:
         )
 
 
-def _with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointSeries:
+def with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointSeries:
     """Return the series with its effort in Nm or N; BagError for an unknown joint, and a zero or infinite gain."""
     gains = np.ones(len(series.joint_names))
     for name, gain in drive_gains.items():

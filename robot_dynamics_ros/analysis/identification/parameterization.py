@@ -82,8 +82,8 @@ class Parameterization:
     ) -> Parameterization:
         """Return the parameterization of a model.
 
-        ``shapes`` has one for each moving joint (default: viscous and Coulomb friction). Raises RobotDynamicsError for
-        a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
+        ``shapes`` has exactly one for each moving joint (default: viscous and Coulomb friction). Raises
+        RobotDynamicsError for a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
         """
         if friction not in KINDS:
             cure = use_one_of(friction, KINDS)

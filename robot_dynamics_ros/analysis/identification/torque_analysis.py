@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from robot_dynamics_ros.analysis.identification.friction import at_rest, near
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -14,6 +18,9 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 
 ROUNDING = 1e-9
 """Effort (Nm or N) below which a measured effort or its variation counts as zero."""
+
+LOADS = {"axial_force": "axial force, N", "radial_force": "radial force, N", "tilting_moment": "tilting moment, Nm"}
+"""Keys of the loads on a bearing, with their titles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +72,18 @@ class TorqueAnalysis:
         varies = np.sqrt(measured) > ROUNDING * (1.0 + root_mean_square(self.motion.tau))
         return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=varies))
 
+    @cached_property
+    def resting(self) -> NDArray[np.bool_]:
+        """True (m, n) where a joint rests, or the filter mixes rest into its torque: the friction is unknown."""
+        motion = self.motion
+        return at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), motion.reach)
+
+    @cached_property
+    def reversing(self) -> NDArray[np.bool_]:
+        """True (m, n) where the filter smears the jump of the friction at a reversal."""
+        forwards = self.motion.qd > 0.0
+        return near(np.diff(forwards, axis=0, prepend=forwards[:1]), self.motion.reach)
+
     @property
     def explained_in_words(self) -> list[str]:
         """Texts (n,) for ``explained``: "-" for NaN, "not explained" below 0, else a percentage."""
@@ -92,6 +111,16 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     bias -= gravity
     friction = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     return TorqueAnalysis(motion, inertia, bias, gravity, friction)
+
+
+def largest_bearing_loads(model: RobotModel, motion: RecordedMotion) -> list[dict[str, Any]]:
+    """Return for each moving ``joint`` the largest load on its bearing along the motion, by the names in ``LOADS``.
+
+    It is without the forces within the joint's gear.
+    """
+    loads = model.bearing_loads(motion.q, motion.qd, motion.qdd).max(axis=0).tolist()
+    rows = zip(model.moving_joints, loads, strict=True)
+    return [{"joint": name, **dict(zip(LOADS, numbers, strict=True))} for name, numbers in rows]
 
 
 def root_mean_square(values: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis
 from robot_dynamics_ros.analysis.report.recording import Recording, TrackingErrors, column, largest
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -22,12 +23,14 @@ DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5
 _MOTION, _TORQUE = ("actual", "desired"), ("measured torque", "commanded torque")
 _COLOURS = {"actual": ACTUAL, "desired": DESIRED, "model torque": "#d9822b"}
 _COLOURS |= {"measured torque": "#3f9142", "commanded torque": "#8a5a2b"}
-_FAULT, _GRID = "#d64545", "#e4e7eb"
+_FAULT, _GRID, _OTHER = "#d64545", "#e4e7eb", "#b83280"
+_REST, _REVERSAL = "#d9dee4", "#f3efe2"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
 _JOINT_COLOURS = (ACTUAL, ERROR, RESIDUAL, "#3f9142", "#d69e2e", "#b83280", "#1f2933", "#8ca0b3")
 _DASHES = ("solid", "dash", "dot")
 _SENDER_COLOURS = (ACTUAL, RESIDUAL, ERROR, DESIRED)
-_POINTS = 2000  # per trace
+_POINTS = 2000  # per trace over time
+_DOTS = 1000  # per scatter plot
 _BINS = 80
 _MAX_FAULT_LINES = 100
 _MAX_LIMIT_RATIO = 2.5  # effort limits above this multiple of the largest effort are not drawn
@@ -82,10 +85,11 @@ def _measured_and_commanded(recording: Recording, joint: str, field: str, names:
 def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | None) -> Figure | None:
     """Return the plots of the joint with this name over time; None if the recording has none of their values.
 
-    They are position, velocity, tracking error (none if ``tracking`` is None), torque, and measured minus model torque.
+    They are torque, measured minus model torque, position, velocity, and tracking error (none if ``tracking`` is None).
+    Rests and reversals are shaded: the friction is unknown there, or jumps.
     """
     unit = "m" if recording.sliding(joint) else "rad"
-    rows: list[_Row] = []
+    rows = _torque_rows(recording, joint)
     for field, rate in (("position", ""), ("velocity", "/s")):
         if motion := _measured_and_commanded(recording, joint, field, _MOTION):
             rows.append((f"{field}, {unit}{rate}", motion))
@@ -93,8 +97,53 @@ def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | No
         error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
         if np.isfinite(error).any():
             rows.append((f"error, m{unit}", [_line("tracking error", tracking.time, error, ERROR)]))
-    rows += _torque_rows(recording, joint)
-    return _stacked(recording, rows)
+    figure = _stacked(recording, rows)
+    analysis = recording.analysis
+    if figure is not None and analysis is not None and joint in analysis.motion.joint_names:
+        j, time = analysis.motion.joint_names.index(joint), recording.analysis_seconds(analysis)
+        for mask, color in ((analysis.reversing, _REVERSAL), (analysis.resting, _REST)):
+            ends = np.flatnonzero(np.diff(mask[:, j], prepend=False, append=False)).reshape(-1, 2)
+            path = "".join(f"M{first:.4f},0V1H{last:.4f}V0Z" for first, last in time[ends - [0, 1]].tolist())
+            shape = {"type": "path", "yref": "paper", "path": path, "fillcolor": color, "line": {"width": 0}}
+            figure["layout"]["shapes"] += [{**shape, "layer": "below"}] if path else []
+    return figure
+
+
+def scatter_figure(recording: Recording, joint: str) -> Figure | None:
+    """Return the residual over velocity, friction over velocity, and the residual over the load of a joint.
+
+    Samples at rest are left out. None if the model torque of the joint is unknown.
+    """
+    model, analysis = recording.model, recording.analysis
+    if model is None or analysis is None or joint not in analysis.motion.joint_names:
+        return None
+    motion, j = analysis.motion, analysis.motion.joint_names.index(joint)
+    moving = np.flatnonzero(~analysis.resting[:, j])
+    kept = moving[:: -(-len(moving) // _DOTS) or 1]
+    length, unit = ("m", "N") if recording.sliding(joint) else ("rad", "Nm")
+    speed, load = motion.qd[kept, j], model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j]
+    residuals = [(name, one.residual, color) for name, one, color in _residuals(recording, analysis)]
+    measured = analysis.residual + analysis.friction
+    friction = [("measured minus rigid-body torque", measured, _COLOURS["measured torque"])]
+    friction.append(("friction of the model", analysis.friction, _COLOURS["model torque"]))
+    layout = _layout(300) | {"hovermode": "closest", "grid": {"rows": 1, "columns": 3, "pattern": "independent"}}
+    layout["margin"]["b"], data = 56, list[Figure]()
+    layout["legend"]["itemsizing"] = "constant"  # dots of 3 pixels are too small there
+    for k, (title, x, name, traces) in enumerate(
+        (
+            (f"velocity, {length}/s", speed, "residual", residuals),
+            (f"velocity, {length}/s", speed, "friction", friction),
+            (f"load of the gear, {unit}", load, "residual", residuals),
+        ),
+        1,
+    ):
+        layout |= {f"xaxis{k}": _axis(title), f"yaxis{k}": _axis(f"{name}, {unit}")}
+        for label, values, color in traces:
+            marks = {"color": color, "size": 3, "opacity": 0.6}
+            style = {"type": "scatter", "mode": "markers", "name": escape(label), "marker": marks, "showlegend": k < 3}
+            axes = {"xaxis": f"x{k}", "yaxis": f"y{k}", "legendgroup": label}
+            data.append({**style, **axes, "x": _array(x), "y": _array(values[kept, j])})
+    return {"data": data, "layout": layout}
 
 
 def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | None:
@@ -127,15 +176,21 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     rows = [(f"torque, {unit}", torque)] if torque else []
     analysis = recording.analysis
     if recording.state is not None and analysis is not None and joint in analysis.motion.joint_names:
-        # The time of a RecordedMotion begins with its first usable sample.
-        series = recording.state.in_order(analysis.motion.joint_names)
-        seconds = recording.seconds(series)
-        usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
-        time = analysis.motion.time + float(seconds[int(np.argmax(usable))])
-        j = analysis.motion.joint_names.index(joint)
+        time, j = recording.analysis_seconds(analysis), analysis.motion.joint_names.index(joint)
         torque.append(_line("model torque", time, analysis.model[:, j], _COLOURS["model torque"]))
-        rows.append((f"residual, {unit}", [_line("torque residual", time, analysis.residual[:, j], RESIDUAL)]))
+        residuals = _residuals(recording, analysis)
+        rows.append(
+            (f"residual, {unit}", [_line(name, time, one.residual[:, j], color) for name, one, color in residuals])
+        )
     return rows
+
+
+def _residuals(recording: Recording, analysis: TorqueAnalysis) -> list[tuple[str, TorqueAnalysis, str]]:
+    """Return name, comparison and colour of the model and, if there is one, of the other model."""
+    found = [("torque residual", analysis, RESIDUAL)]
+    if recording.other is not None:
+        found.append((f"torque residual, {recording.other[0]}", recording.other[1], _OTHER))
+    return found
 
 
 def _stacked(recording: Recording, rows: Sequence[_Row], height: int = 130) -> Figure | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics_ros import __version__
+from robot_dynamics_ros.analysis.identification.torque_analysis import LOADS, largest_bearing_loads
 from robot_dynamics_ros.analysis.report import figures
 from robot_dynamics_ros.analysis.report.figures import Figure
 from robot_dynamics_ros.analysis.report.recording import (
@@ -230,6 +231,7 @@ def _add_torque(page: _Page, recording: Recording) -> None:
     analysis = recording.analysis
     heads = ["joint", "unit", "commanded, RMS", "commanded, largest", "measured, RMS", "measured, largest"]
     heads += ["limit", "largest / limit", "residual, RMS", "RMS allowed", "bias", "explained"]
+    heads.append("" if recording.other is None else f"residual, RMS, {recording.other[0]}")
     columns = zip(heads, *torque_rows(recording), strict=True)
     kept_heads, *rows = zip(*(column for column in columns if set(column[1:]) != {_NONE}), strict=True)
     if len(kept_heads) == 2:
@@ -242,18 +244,24 @@ def _add_torque(page: _Page, recording: Recording) -> None:
             "measured RMS is filtered too; the largest torques and the plots of the measured torque are as recorded."
         )
     page.table(kept_heads, rows, words=2)
+    if analysis is not None and recording.model is not None:
+        page.text("Largest loads on the joints' bearings along the motion, without the forces within their gears.")
+        loads = largest_bearing_loads(recording.model, analysis.motion)
+        page.table(
+            ("joint", *LOADS.values()), [(row["joint"], *(_number(row[key]) for key in LOADS)) for row in loads], 1
+        )
 
 
 def torque_rows(recording: Recording) -> list[Sequence[str]]:
-    """Return a row of 12 texts for each joint, with "–" for unknown values.
+    """Return a row of 13 texts for each joint, with "–" for unknown values.
 
     They are name, unit, RMS and largest commanded effort, RMS and largest measured effort, effort limit, share of it
-    that the largest reaches, RMS torque residual (measured minus model), allowed RMS residual, mean residual, and share
-    of the measured torque's variance that the model explains.
+    that the largest reaches, RMS torque residual (measured minus model), allowed RMS residual, mean residual, share of
+    the measured torque's variance that the model explains, and RMS residual of the other model.
     """
     analysis = recording.analysis
     rows: list[Sequence[str]] = []
-    for joint in recording.series.joint_names:
+    for joint in recording.joint_names:
         cells = [joint, "N" if recording.sliding(joint) else "Nm"]
         efforts = [column(series, joint, "effort") for series in (recording.command, recording.state)]
         for values in efforts:
@@ -267,8 +275,9 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
             allowed, explained = float(allowed_residuals(recording, analysis)[j]), analysis.explained_in_words[j]
             cells += [_number(float(analysis.rms[j])), _number(allowed), _number(float(analysis.bias[j]), 3)]
             cells.append(_NONE if explained == "-" else explained)
+            cells.append(_NONE if recording.other is None else _number(float(recording.other[1].rms[j])))
         else:
-            cells += [_NONE] * 4
+            cells += [_NONE] * 5
         rows.append(cells)
     return rows
 
@@ -322,8 +331,13 @@ def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None
     page.section("joints", "Joints")
     buttons = '<button data-open="1">open all</button> <button data-open="">close all</button>'
     page.html.append(f'<p class="choice">A joint opens by a click. {buttons}</p>\n')
+    if recording.analysis is not None:
+        page.text(
+            "Shaded: rest (grey), where friction is unknown, and reversals (yellow), where it jumps. The plots over "
+            "velocity and load are without rest. Load: torque that the gear transmits to the link, by the model."
+        )
     rows = {} if errors is None else {row[0]: row for row in tracking_rows(recording, errors)}
-    for j, name in enumerate(recording.series.joint_names):
+    for j, name in enumerate(recording.joint_names):
         limit, unit = recording.effort_limit(name), "N" if recording.sliding(name) else "Nm"
         facts = ["effort limit unknown" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"]
         if name in rows:
@@ -335,4 +349,5 @@ def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None
         if figure is None:
             page.text(f"No plot: {recording.series_topic} has neither position nor effort of this joint.")
         page.figure(figure, "timed")
+        page.figure(figures.scatter_figure(recording, name))
         page.html.append("</details>\n")

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion, with_gains
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
@@ -97,6 +98,8 @@ class Recording:
         Reasons for missing parts, each with a cure: by "state", "command", "model", "analysis".
     diagnostics
         Status messages of the nodes.
+    other
+        Comparison with a second model of the robot, and the name of that model; None without one.
     """
 
     path: Path
@@ -109,6 +112,13 @@ class Recording:
     analysis: TorqueAnalysis | None
     why: dict[str, str]
     diagnostics: Diagnostics
+    other: tuple[str, TorqueAnalysis] | None = None
+
+    @property
+    def joint_names(self) -> list[str]:
+        """The joints of ``series``, those of the model first, in its order."""
+        order = () if self.model is None else self.model.joint_names
+        return sorted(self.series.joint_names, key=lambda name: order.index(name) if name in order else len(order))
 
     @property
     def series(self) -> JointSeries:
@@ -177,6 +187,14 @@ class Recording:
         times = np.concatenate([self.seconds(one) for one in (self.state, self.command) if one is not None])
         return float(np.nanmin(times)), float(np.nanmax(times))
 
+    def analysis_seconds(self, analysis: TorqueAnalysis) -> Array:
+        """Return the times (m,) of the samples of ``analysis``, s after ``start``."""
+        # The time of a RecordedMotion begins with its first usable sample.
+        series = self.series.in_order(analysis.motion.joint_names)
+        seconds = self.seconds(series)
+        usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
+        return np.asarray(analysis.motion.time + seconds[int(np.argmax(usable))])
+
     def mode_history(self, sender: str) -> tuple[Array, list[str]]:
         """Return times (k,), s after ``start``, and the k modes of a sender that hold from there.
 
@@ -214,6 +232,10 @@ def read_recording(
     model: RobotModel | None = None,
     rename: Mapping[str, str] | None = None,
     no_model: str = "no robot was given. Cure: give model",
+    other: tuple[str, RobotModel] | None = None,
+    cutoff: float | None = None,
+    effort_delay: float = 0.0,
+    drive_gains: Mapping[str, float] = MappingProxyType({}),
 ) -> Recording:
     """Read a bag for a report.
 
@@ -221,9 +243,10 @@ def read_recording(
     is given as ``topic``, the recording has commands only. ``why`` of the result has the reasons for missing parts.
     ``model`` is the robot, for units, limits and model torque; it may have a part of the recorded joints.
     ``no_model`` is the reason that the report gives if there is no model. ``rename`` maps old to new names of
-    joints, or prefixes of them.
+    joints, or prefixes of them. ``other`` is the name of a second model to compare, and that model, of the same joints.
+    ``cutoff`` is that of ``Smoothing``; ``effort_delay`` and ``drive_gains`` are those of ``recorded_motion``.
 
-    Raises BagError if the bag or the messages on ``topic`` cannot be read.
+    Raises BagError if the bag or the messages on ``topic`` cannot be read, and for a cutoff or gains out of range.
     """
     path = Path(path)
     topics, diagnostics = _read_topics(path)
@@ -237,6 +260,7 @@ def read_recording(
         if model is None:
             why["model"] = no_model
         return Recording(path, topics, None, None, topic, series, model, None, why, diagnostics)
+    series, smoothing = with_gains(series, drive_gains), Smoothing(cutoff)
     command_topic, command = None, None
     try:
         with BagReader(path) as reader:
@@ -251,10 +275,12 @@ def read_recording(
         why["model"] = why["analysis"] = no_model
     else:
         try:
-            analysis = analyse_torque(model, recorded_motion(series.in_order(model.joint_names), Smoothing()))
+            motion = recorded_motion(series.in_order(model.joint_names), smoothing, effort_delay)
+            analysis = analyse_torque(model, motion)
         except RobotDynamicsError as error:
             why["analysis"] = str(error)
-    return Recording(path, topics, topic, series, command_topic, command, model, analysis, why, diagnostics)
+    second = None if analysis is None or other is None else (other[0], analyse_torque(other[1], analysis.motion))
+    return Recording(path, topics, topic, series, command_topic, command, model, analysis, why, diagnostics, second)
 
 
 def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:

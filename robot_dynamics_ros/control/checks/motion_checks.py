@@ -104,7 +104,10 @@ class MotionLimits(Check):
 
 
 class LastingExcess(Check):
-    """Base class of checks that fail if a joint is at or beyond a limit for some time."""
+    """Base class of checks that fail if a joint is at or beyond a limit for some time.
+
+    Each call of ``fault`` counts the time since the last one; it counts anew when the mode is not active.
+    """
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         self._names = tuple(joint_names)

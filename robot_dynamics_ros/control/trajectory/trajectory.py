@@ -100,7 +100,9 @@ class Trajectory:
             Time (s) from which the times of the points count.
         start_state
             Position (rad or m), velocity, acceleration and effort (Nm or N) at `state_time`, (4, n), finite. Position
-            and velocity of the motion are continuous from there on.
+            and velocity are continuous from there on, with two exceptions: linear motion begins with the velocity of
+            its first segment, and a first point at `state_time`, a set point or a last point in the past applies at
+            once.
         state_time
             Time (s) of the start state; None: `start_time`.
         rules

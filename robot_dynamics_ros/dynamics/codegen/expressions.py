@@ -1,9 +1,9 @@
 """Symbolic scalars that record the arithmetic of a kernel as an expression graph.
 
-Arithmetic on known numbers is evaluated immediately and not recorded. Other operations are simplified by rules that
-keep every finite result bit for bit, except for the sign of a zero: x + 0, x - x, 0 x, 1 x, -1 x and x / 1 are folded.
-Equal operations are recorded once, regardless of the order of their operands. A negation is not an operation: it is a
-flag of the expression, which a sum or a result evaluates. A scalar is an expression or a float, a known number.
+Known numbers are floats, whose arithmetic Python evaluates and does not record. Other operations are simplified by
+rules that keep every finite result bit for bit, except for the sign of a zero: x + 0, x - x, 0 x, 1 x, -1 x and x / 1
+are folded. Equal operations are recorded once, regardless of the order of their operands. A negation is not an
+operation: it is a flag of the expression, which a sum or a result evaluates. A scalar is an expression or a float.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ class Node(NamedTuple):
 class Trace:
     """Expression graph recorded by one run of a kernel.
 
-    ``left``, ``right`` and other operands are scalars: expressions of this trace, or known numbers. An expression is
-    known if it does not depend on an input; it is then a float.
+    ``left``, ``right`` and other operands are scalars: expressions of this trace, or floats.
 
     Attributes
     ----------
@@ -83,7 +82,7 @@ class Trace:
         return Counter(node.operation for node in nodes if node.operands)
 
     def sum(self, left: Scalar, right: Scalar) -> Scalar:
-        """Return ``left + right``; a float if the result is known."""
+        """Return ``left + right``; at least one is an expression. The other is returned for a float 0."""
         if _is_known(left, 0.0):
             return right
         if _is_known(right, 0.0):
@@ -96,7 +95,7 @@ class Trace:
         return self._record(Node(SUBTRACT, (a.place, b.place)), a.negative)
 
     def product(self, left: Scalar, right: Scalar) -> Scalar:
-        """Return ``left * right``; a float if the result is known."""
+        """Return ``left * right``; at least one is an expression. The result is 0.0 for a float 0."""
         if _is_known(left, 0.0) or _is_known(right, 0.0):
             return 0.0
         a, b = sorted((self._lifted(left), self._lifted(right)), key=attrgetter("place"))
@@ -107,7 +106,7 @@ class Trace:
         return self._record(Node(MULTIPLY, (a.place, b.place)), sign)
 
     def quotient(self, left: Scalar, right: Scalar) -> Scalar:
-        """Return ``left / right``; a float if the result is known."""
+        """Return ``left / right``; at least one is an expression. The result is 0.0 if ``left`` is a float 0."""
         if _is_known(left, 0.0):
             return 0.0
         a, b = self._lifted(left), self._lifted(right)

@@ -78,14 +78,15 @@ class Rotor:
     Attributes
     ----------
     carrier
-        Link that carries the rotor. None: only its reflected inertia is considered.
+        Link that carries the rotor, and whose mass properties include it at rest. None: only the reflected inertia is
+        considered, and ``axis`` has no effect.
     axis
-        Unit vector (3,) in the frame of the carrier link. None: axis of the only joint that the rotor drives, from
-        that joint's parent link.
+        Unit vector (3,) in the frame of the carrier link. None: that of the joint in ``ratio``, which must then be the
+        only one and have the carrier as parent link.
     inertia
         Axial inertia, kg m^2.
     ratio
-        Spin rate = sum of ratio times rate over these joints and coordinates.
+        Factors by joint or coordinate: the spin rate relative to the carrier is the sum of factor times rate.
     """
 
     carrier: str | None

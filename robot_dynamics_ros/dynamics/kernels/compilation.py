@@ -81,7 +81,7 @@ def _folder() -> Path:
 
 @cache
 def cache_directory() -> Path | None:
-    """Return a writable folder with the compiled kernels of this source, or None if nothing can be cached.
+    """Return a writable folder with the compiled kernels of this source, or None if it cannot be used; needs numba.
 
     It is a subfolder of NUMBA_CACHE_DIR if that is set, else of XDG_CACHE_HOME, else of ~/.cache. If the cache can be
     read but not written, the folder is a temporary one with links to the cached files. A RuntimeWarning is issued
@@ -126,15 +126,15 @@ def _folder_of_links(folder: Path) -> Path:
 def is_cached() -> bool:
     """Return True if later processes can load the kernels that this process compiles.
 
-    False if there is no cache folder, or only a temporary one.
+    False if nothing is compiled, and if there is no cache folder or only a temporary one.
     """
-    folder = cache_directory()
+    folder = cache_directory() if COMPILED else None
     return folder is not None and folder.parent.name == _NAME
 
 
 def will_be_stored(function: Any) -> bool:
     """Return True if the result of a decorator of this module can be cached, but is not, for any types of arguments."""
-    return COMPILED and is_cached() and not any(_folder().rglob(f"*.{function.__name__}-*.nbi"))
+    return is_cached() and not any(_folder().rglob(f"*.{function.__name__}-*.nbi"))
 
 
 def clear_cache() -> Path:

@@ -113,7 +113,7 @@ class ModelData:
     frames
         Frame of each link on its body, by name; the root comes first.
     end_links
-        Moving links without moving or fixed child links.
+        Links that move and are the parent of no joint, moving or fixed.
     topology, parameters
         Flat arrays that kernels read, integers and floating-point numbers; ``robot`` has views of them.
     link_rotations

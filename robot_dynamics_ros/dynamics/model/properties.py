@@ -86,7 +86,7 @@ class RobotProperties:
 
     @property
     def end_links(self) -> tuple[str, ...]:
-        """Names of the moving links without child links."""
+        """Names of the links that move and are the parent of no joint, moving or fixed, such as a flange."""
         return self._data.end_links
 
     @property

@@ -72,7 +72,8 @@ class LoopState(NamedTuple):
 def make_loop_state(arm: Arm) -> LoopState:
     """Return the loop state of an arm at the beginning of a step.
 
-    The impulse is 0; the other results are uninitialised until ``measure``.
+    The impulse is 0 and the rank n + 1, which means unknown; gap, Jacobian and drift are uninitialised until
+    ``measure``.
     """
     loops = unpack_loops(arm.structure, arm.numbers)
     size, n = 3 * loops.bodies.shape[0], arm.joints.directions.shape[1]

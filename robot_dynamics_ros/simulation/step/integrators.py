@@ -74,7 +74,7 @@ def _rk4_motion(arm: Arm, given: StepInput, state: State, loops: Any, buffers: B
 # friction problem starts from both and changes them only where a mode changes.
 @part
 def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
-    """Take one step."""
+    """Advance ``state`` by one step in place, and return its outcome; a failed step does not complete it."""
     dt, vectors = given.dt, buffers.vectors
     loops = separable.start_loops(arm.kind, arm)
     stages.set_up_problem(arm.joints, dt, given.tau, state, buffers)

@@ -56,7 +56,7 @@ def test_opens_and_draws(whole: bool, tmp_path: Path, context: Any) -> None:
     assert kinds(page) == (["good", "bad", "good", "bad"] if whole else ["unknown"] * 3)
     _open_joints(page)
     plots = page.query_selector_all(".js-plotly-plot")
-    assert len(plots) == len(page.query_selector_all(".figure")) == (6 if whole else 3)
+    assert len(plots) == len(page.query_selector_all(".figure")) == (8 if whole else 3)
     for plot in plots:
         marks = plot.query_selector_all(".scatterlayer path.js-line, .scatterlayer path.point, .barlayer .point path")
         shapes = [mark.get_attribute("d") or "" for mark in marks]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.report import read_recording, write_report
 from robot_dynamics_ros.base.errors import BagError
 from support.report_recordings import ARM, COMMANDS, STATES, diagnostics, fault, record
@@ -72,18 +73,52 @@ def test_a_whole_recording_has_every_figure_and_table(tmp_path: Path) -> None:
     assert 'class="unknown"' not in page.html.partition("<main>")[2]
     for text in ("velocity_limit", "active → hold", "mm", "3.536", "effort limit ±8 Nm"):
         assert text in page.text
-    # Errors of all joints, the modes, two of timing (arrivals follow stamps exactly), one a joint.
-    assert len(page.figures) == 6
+    # Errors of all joints, the modes, two of timing (arrivals follow stamps exactly), two a joint.
+    assert len(page.figures) == 8
     np.testing.assert_allclose(traces(page, "tracking error")[0], np.tile([3.0, -4.0], 200), rtol=1e-4)
     assert np.abs(traces(page, "tracking error")[1]).max() < 1e-9
     assert np.unique(np.abs(np.concatenate(traces(page, "effort limit")))).tolist() == [8.0]
-    assert len(traces(page, "torque residual")) == len(traces(page, "model torque")) == 2
-    lines = [trace for trace in page.figures["figure-5"]["data"] if trace["showlegend"]]
+    assert len(traces(page, "torque residual")) == 6 and len(traces(page, "model torque")) == 2, "three plots a joint"
+    lines = [trace for trace in page.figures["figure-6"]["data"] if trace["showlegend"]]
     assert len({trace["line"]["color"] for trace in lines}) == len(lines), "no colour has two meanings"
     for name, fields in (("actual", 2), ("desired", 2), ("measured torque", 1), ("commanded torque", 1)):
         assert [len(values) for values in traces(page, name)] == [400, 400] * fields, "position and velocity, or torque"
     shapes = page.figures["figure-4"]["layout"]["shapes"]
-    assert [shape["x0"] for shape in shapes] == [pytest.approx(1.0, abs=1e-6)], "where it left the active mode"
+    assert [shape["x0"] for shape in shapes if shape["type"] == "line"] == [pytest.approx(1.0, abs=1e-6)], (
+        "where it left the active mode"
+    )
+
+
+def test_torque_comes_first_and_rest_is_shaded(tmp_path: Path) -> None:
+    """Joints in the robot's order; two models; friction is the measured minus the rigid-body torque."""
+    model, bag = RobotModel.from_urdf(ARM), record(tmp_path / "bag", names=("b", "a"))
+    (tmp_path / "friction.yaml").write_text("joints: {a: {viscous: 0.1}}", encoding="utf-8")
+    other = "second", RobotModel.from_urdf(ARM, dynamics=tmp_path / "friction.yaml")
+    recording = read_recording(bag, STATES, model=model, other=other, drive_gains={"a": 2.0})
+    write_report(recording, tmp_path / "report.html")
+    page, motion = _Page(tmp_path / "report.html"), recording.analysis.motion
+    assert page.html.index("<b>a</b>") < page.html.index("<b>b</b>")
+    for text in ("residual, RMS, second", "tilting moment, Nm", *model_loads(model, motion)):
+        assert text in page.html
+    time, scatter = [page.figures[f"figure-{k}"] for k in (3, 4)]
+    assert time["layout"]["yaxis1"]["title"]["text"] == "torque, Nm"
+    assert {"measured torque", "model torque"} <= {one["name"] for one in time["data"] if one["yaxis"] == "y1"}
+    np.testing.assert_allclose(numbers(time["data"][0]["y"])[:2], 2.0 * (3.0 + np.cos([0.0, 0.1])), rtol=1e-6)
+    (turns,) = [shape["path"] for shape in time["layout"]["shapes"] if shape["type"] == "path"]
+    first = [float(x) for x in re.findall(r"M([\d.]+),", turns)]
+    np.testing.assert_allclose(np.array(first) + 0.15, np.pi * (np.arange(len(first)) + 0.5) / 5.0, atol=0.02)
+    named = {one["name"]: one for one in scatter["data"]}
+    speed, j = motion.qd[:, 0], 0
+    friction = motion.tau - model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
+    np.testing.assert_allclose(numbers(named["measured minus rigid-body torque"]["x"]), speed, atol=1e-5)
+    np.testing.assert_allclose(numbers(named["measured minus rigid-body torque"]["y"]), friction[:, j], atol=1e-4)
+    gap = numbers(named["torque residual"]["y"]) - numbers(named["torque residual, second"]["y"])
+    np.testing.assert_allclose(gap, 0.1 * motion.qd[:, 0], atol=0.02)
+
+
+def model_loads(model: RobotModel, motion: RecordedMotion) -> list[str]:
+    """Return the largest loads on the bearings as texts of the table."""
+    return [f">{load:.4g}<" for load in model.bearing_loads(motion.q, motion.qd, motion.qdd).max(axis=0).ravel()]
 
 
 def test_what_is_missing_is_named_once(tmp_path: Path) -> None:

@@ -19,7 +19,9 @@ def prepare(page: str) -> dict[str, Any]:
         _run("simulate", "panda", "--duration", "8", "-o", "BAG")
     elif page == "docs/identify.md":
         _run("excite", "--robot", "panda", "--duration", "8", "--restarts", "1", "-o", "controller.yaml")
-        _run("simulate", "panda", "--config", "controller.yaml", "-o", "BAG")
+        motion = ("simulate", "panda", "--config", "controller.yaml", "-o")
+        _run(*motion, "BAG")
+        _run(*motion, "TOOL_BAG", "--plant-dynamics", "panda_hand")
     elif page == "docs/tutorials/gravity_compensation.md":
         _run("simulate", "panda", "--duration", "8", "-o", "moved")
     elif page == "docs/dynamics_file.md":

@@ -11,7 +11,13 @@ import numpy as np
 
 from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
-from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    LOADS,
+    TorqueAnalysis,
+    analyse_torque,
+    largest_bearing_loads,
+    root_mean_square,
+)
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.cli.command_line import (
     add_cutoff,
@@ -34,7 +40,6 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _KEYS = (*_PARTS[:-1], "error", "bias", "explained")
-_LOADS = ("axial_force", "radial_force", "tilting_moment")
 _ONE_WAY = 0.02  # of a joint's highest speed, which it does not reach in the other direction
 
 
@@ -77,7 +82,7 @@ def run_torque(arguments: argparse.Namespace) -> None:
     motion = filtered_motion(series, model, arguments)
     analysis = analyse_torque(model, motion)
     causes, rows = hints(model, analysis), _torque_rows(model, analysis)
-    loads = _largest_loads(model, motion) if arguments.bearing_loads else []
+    loads = largest_bearing_loads(model, motion) if arguments.bearing_loads else []
     if arguments.output is not None:
         _write_csv(analysis, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic)
@@ -116,8 +121,8 @@ def run_torque(arguments: argparse.Namespace) -> None:
         )
     print(f"\n{_torque_table(rows, analysis.explained_in_words, effort)}\n")
     if loads:
-        cells = [[row["joint"], *(f"{row[key]:.1f}" for key in _LOADS)] for row in loads]
-        print(table(["largest load of", "axial force, N", "radial force, N", "tilting moment, Nm"], cells), end="\n\n")
+        cells = [[row["joint"], *(f"{row[key]:.1f}" for key in LOADS)] for row in loads]
+        print(table(["largest load of", *LOADS.values()], cells), end="\n\n")
     for note in notes:
         print(f"note: {note}")
     for cause in causes:
@@ -175,13 +180,6 @@ def _torque_table(rows: Sequence[dict[str, Any]], explained: Sequence[str], effo
         for row, share in zip(rows, explained, strict=True)
     ]
     return table(["RMS of", "", effort, *_KEYS[1:]], cells)
-
-
-def _largest_loads(model: RobotModel, motion: RecordedMotion) -> list[dict[str, Any]]:
-    """Return the largest loads (N, Nm) on each joint's bearing along the motion, without the forces within its gear."""
-    loads = model.bearing_loads(motion.q, motion.qd, motion.qdd).max(axis=0).tolist()
-    rows = zip(model.moving_joints, loads, strict=True)
-    return [{"joint": name, **dict(zip(_LOADS, numbers, strict=True))} for name, numbers in rows]
 
 
 def _motion_notes(motion: RecordedMotion) -> list[str]:

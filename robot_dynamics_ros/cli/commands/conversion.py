@@ -1,11 +1,9 @@
-"""robot_dynamics to-joints: a joint trajectory for a path of the end effector.
-
-``run_to_joints`` takes the parsed arguments that ``add_to_joints`` declares.
-"""
+"""Commands from-dh and to-joints: a URDF from a DH table, a joint trajectory from a path of the end effector."""
 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +12,15 @@ import numpy as np
 from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError, use_one_of
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
-from robot_dynamics_ros.cli.command_line import add_output, check_output
+from robot_dynamics_ros.base.resources import find_resource, textbook_arm_names
+from robot_dynamics_ros.cli.command_line import add_output, check_output, pair
 from robot_dynamics_ros.cli.live import write_trajectory
 from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot, note_locked
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS, pose_of
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file
+from robot_dynamics_ros.dynamics.description.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -29,6 +30,43 @@ from robot_dynamics_ros.textbooks.inverse_kinematics import joint_path
 _KEYS = ("link", "components", "points")
 _NO_TURN = (0.0, 0.0, 0.0, 1.0)
 _LARGEST_RATE = 1000.0  # Hz
+
+
+def add_from_dh(parser: argparse.ArgumentParser) -> None:
+    """Set the description of ``parser`` and add the arguments."""
+    parser.description = (
+        "Write the URDF of a robot given by Denavit-Hartenberg parameters, in the standard or in Craig's convention, "
+        "and mass properties. docs/dh_tables.md has the format of the table. A table with rotors or couplings also "
+        "gives a dynamics file with the name of the URDF."
+    )
+    names = ", ".join(textbook_arm_names())
+    parser.add_argument("table", metavar="TABLE", help=f"a DH table (YAML), or a textbook arm: {names}")
+    parser.add_argument(
+        "--set",
+        type=partial(pair, form="NAME=VALUE"),
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameters of the table, SI units",
+    )
+    add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new URDF")
+
+
+def run_from_dh(arguments: argparse.Namespace) -> None:
+    """Write the URDF. Raise RobotDynamicsError for an invalid table, and if a file exists without --overwrite."""
+    if arguments.table in textbook_arm_names():
+        arguments.table = find_resource("textbook_arms", f"{arguments.table}.yaml")
+    text, dynamics = read_dh_file(arguments.table, dict(arguments.set))
+    files = {arguments.output: text}
+    if dynamics:
+        files[arguments.output.with_suffix(".dynamics.yaml")] = dynamics
+    for path in files:
+        check_output(arguments, path)
+    model = RobotModel.from_urdf(text, dynamics=parse_dynamics_file(dynamics, str(arguments.table)))
+    for path, content in files.items():
+        path.write_text(content, encoding="utf-8")
+    print(f"{model.name}: {model.n} joints, written to {', '.join(map(str, files))}")
 
 
 def add_to_joints(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +91,11 @@ def add_to_joints(parser: argparse.ArgumentParser) -> None:
 
 
 def run_to_joints(arguments: argparse.Namespace) -> None:
-    """Write the joint trajectory. Raise RobotDynamicsError for an invalid path, and for one that cannot be followed."""
+    """Write the joint trajectory of ``arguments``, and print its path and the next command.
+
+    Raises RobotDynamicsError for an invalid path, robot or rate, for a path that cannot be followed, and if the output
+    exists without --overwrite.
+    """
     check_output(arguments, arguments.output)
     if not 0.0 < arguments.rate <= _LARGEST_RATE:
         raise RobotDynamicsError(

@@ -15,30 +15,36 @@ from typing import Any
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
+from robot_dynamics_ros.base.resources import dynamics_file
 from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
+    add_cutoff,
+    add_effort,
     add_joint_states,
     add_json,
     add_no_browser,
     add_output,
     add_rename,
     check_output,
+    drive_gains,
     joint_state_topic,
     print_json,
 )
 from robot_dynamics_ros.cli.processes import become_node, require_ros
 from robot_dynamics_ros.cli.robot_source import (
     RobotSource,
+    add_dynamics,
     add_joints,
     add_named_robot,
     add_robot,
     load_robot,
     named_robot,
     recorded_joints,
+    recorded_robot,
 )
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags import read_configuration
+from robot_dynamics_ros.recordings.bags import read_configuration, read_joint_names
 from robot_dynamics_ros.recordings.bags.comparison import Comparison, compare_bags, write_junit
 
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
@@ -172,6 +178,11 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "-o", "--output", default=Path("report.html"), help="file (default: %(default)s)")
     add_joint_states(parser)
     add_robot(parser)
+    add_dynamics(
+        parser, "--compare-dynamics", "dynamics file of a second model, whose residual is shown beside the first"
+    )
+    add_cutoff(parser)
+    add_effort(parser)
 
 
 def run_report(arguments: argparse.Namespace) -> None:
@@ -183,14 +194,29 @@ def run_report(arguments: argparse.Namespace) -> None:
 
     check_output(arguments, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic, report=True)
-    model, reason = None, ""
+    model, other, reason, given = None, None, "", arguments.compare_dynamics
+    rename = dict(arguments.rename)
     try:
-        model = load_robot(arguments, arguments.bag)
+        source = recorded_robot(arguments, arguments.bag)
+        model = load_robot(arguments, arguments.bag, source)
+        if given is not None:
+            second = replace(source, dynamics=dynamics_file(given), dynamics_text="")
+            other = Path(given).name, second.model(joints=model.joint_names, gravity=model.gravity.tolist())
     except RobotDynamicsError as error:
-        if arguments.robot is not None:
+        if arguments.robot is not None or given is not None:
             raise
         reason = str(error)
-    recording = read_recording(arguments.bag, topic, model=model, rename=dict(arguments.rename), no_model=reason)
+    recording = read_recording(
+        arguments.bag,
+        topic,
+        model=model,
+        rename=rename,
+        no_model=reason,
+        other=other,
+        cutoff=arguments.cutoff,
+        effort_delay=arguments.effort_delay or 0.0,
+        drive_gains=drive_gains(arguments, read_joint_names(arguments.bag, topic, rename)),
+    )
     statements = write_report(recording, arguments.output, overwrite=arguments.overwrite)
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
     for statement in statements:

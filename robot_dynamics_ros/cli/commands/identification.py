@@ -19,6 +19,7 @@ from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.least_squares import torque_is_determined
+from robot_dynamics_ros.analysis.identification.model_files import differences, lost_properties, mjcf_text, urdf_text
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import ROUNDING, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.errors import RobotDynamicsError
@@ -36,14 +37,16 @@ from robot_dynamics_ros.cli.command_line import (
     table,
     wrapped,
 )
+from robot_dynamics_ros.cli.commands.torque import filtered_motion, torque_command
 from robot_dynamics_ros.cli.kernels import IDENTIFY, load_torque_kernels
-from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, load_robot, recorded_robot
-from robot_dynamics_ros.cli.torque import filtered_motion, torque_command
+from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, recorded_robot
+from robot_dynamics_ros.dynamics.model import RobotModel
 
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
 _SMALL_RESIDUAL = 0.01  # of a joint's RMS torque: a loss is not reported as a cause below it
 _DETERMINED = 0.2  # standard deviation of a base parameter, as a share of its estimate
+_TERMS = ("gravity_torque", "mass_matrix", "bias_torque")
 _JOINT_KEYS = (*COEFFICIENTS, "rotor_inertia")
 
 
@@ -58,6 +61,8 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     add_joint_states(parser)
     add_robot(parser)
     add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new dynamics file")
+    parser.add_argument("--urdf", type=Path, metavar="FILE", help="new URDF: the robot's with the identified values")
+    parser.add_argument("--mjcf", type=Path, metavar="FILE", help="new MJCF of bodies and joints, without shapes")
     tested = parser.add_mutually_exclusive_group()
     tested.add_argument(
         "--holdout",
@@ -94,7 +99,11 @@ def run_identify(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError(
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"
         )
-    check_output(arguments, arguments.output)
+    outputs = [path for path in (arguments.output, arguments.urdf, arguments.mjcf) if path is not None]
+    for path in outputs:
+        check_output(arguments, path)
+    if len({path.resolve() for path in outputs}) < len(outputs):
+        raise RobotDynamicsError("--output, --urdf and --mjcf name the same file. Cure: name a file for each")
     first = arguments.bags[0]
     model = load_robot(arguments, first)
     load_torque_kernels(model, IDENTIFY)
@@ -123,10 +132,17 @@ def run_identify(arguments: argparse.Namespace) -> None:
         footer=_parameter_table(identification),
         overwrite=arguments.overwrite,
     )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the prior model has issued them already
+        identified = replace(source, dynamics=str(arguments.output)).model(
+            joints=model.joint_names, gravity=arguments.gravity or source.gravity or None
+        )
     held_out = None
     if tested:
-        held_out = {"data": test_data, **_held_out(arguments, identification, source, tested)}
+        held_out = {"data": test_data, **_held_out(identification, identified, tested)}
     facts = _facts(identification, _friction_rows(deviations, document["joints"])) | {"held_out": held_out}
+    if files := _write_model_files(arguments, source.text, identified):
+        facts["model_files"] = files
     if arguments.json:
         print_json({"dynamics_file": arguments.output, **facts, "notes": notes})
         return
@@ -139,6 +155,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
         f"{100 * _DETERMINED:.0f} %; the other inertias keep mostly the prior's values\n"
     )
     print("\n".join([*_friction_table(facts["joints"]), *map(wrapped, notes)]).rstrip())
+    if files:
+        print(_files_report(files))
     print(f"\ndynamics file: {arguments.output} (comments: method, all base parameters)")
     arguments.dynamics = arguments.output
     print(f"next: {torque_command(arguments, [*arguments.test, first][0])}")
@@ -160,19 +178,12 @@ def _facts(identification: Identification, friction: list[dict[str, Any]]) -> di
     }
 
 
-def _held_out(
-    arguments: argparse.Namespace, identification: Identification, source: RobotSource, tested: list[RecordedMotion]
-) -> dict[str, Any]:
-    """Return the number of samples of the motions ``tested``, and the errors of the prior and the written file there.
+def _held_out(identification: Identification, identified: RobotModel, tested: list[RecordedMotion]) -> dict[str, Any]:
+    """Return the number of samples of the motions ``tested``, and errors of prior and ``identified`` model there.
 
     ``joints`` has each joint's RMS effort and errors (Nm or N), None if its friction is undetermined in all samples.
     """
     model = identification.parameterization.model
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the prior model has issued them already
-        identified = replace(source, dynamics=str(arguments.output)).model(
-            joints=model.joint_names, gravity=arguments.gravity or source.gravity or None
-        )
     motion = _joined(tested)
     used = [torque_is_determined(identification.parameterization, part) & ~part.still for part in tested]
     before, now = analyse_torque(model, motion), analyse_torque(identified, motion)
@@ -192,6 +203,33 @@ def _joined(motions: Sequence[RecordedMotion]) -> RecordedMotion:
     fields = zip(*((motion.time, motion.q, motion.qd, motion.qdd, motion.tau) for motion in motions), strict=True)
     time, q, qd, qdd, tau = (np.concatenate(parts) for parts in fields)
     return replace(motions[0], time=time, q=q, qd=qd, qdd=qdd, tau=tau)
+
+
+def _write_model_files(arguments: argparse.Namespace, urdf: str | bytes, model: RobotModel) -> dict[str, Any]:
+    """Write the files of --urdf and --mjcf; return their paths, differences and lost properties, empty without them."""
+    texts = {}
+    for kind, path, text in (("urdf", arguments.urdf, urdf_text), ("mjcf", arguments.mjcf, mjcf_text)):
+        if path is not None:
+            texts[kind] = text(urdf, model)
+            path.write_text(texts[kind], encoding="utf-8")
+    if not texts:
+        return {}
+    found = {}
+    if set(model.moving_joints) == set(model.joint_names):
+        found = differences(model, texts.get("urdf"), texts.get("mjcf"))
+    rows = [{"loaded": name, **dict(zip(_TERMS, values, strict=True))} for name, values in found.items()]
+    return {"urdf": arguments.urdf, "mjcf": arguments.mjcf, "differences": rows, "lost": lost_properties(model)}
+
+
+def _files_report(files: dict[str, Any]) -> str:
+    """Return a table of the differences in the result of ``_write_model_files``, and the lost properties."""
+    lines = []
+    if rows := [[row["loaded"], *(f"{row[key]:.1e}" for key in _TERMS)] for row in files["differences"]]:
+        header = ["difference, relative", *(key.replace("_", " ") for key in _TERMS)]
+        lines = ["", table(header, rows), "largest ones from the dynamics file at ten random states, without friction"]
+    lines += [wrapped(f"note: {line}") for line in files["lost"]]
+    lines += ["", *(f"{kind.upper()}: {files[kind]}" for kind in ("urdf", "mjcf") if files[kind])]
+    return "\n".join(lines)
 
 
 def _report(arguments: argparse.Namespace, identification: Identification, used: Sequence[RecordedMotion]) -> list[str]:

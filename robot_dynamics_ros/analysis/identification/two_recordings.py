@@ -1,0 +1,256 @@
+"""A payload, or the gains of the drives, from a recording without and one with a payload.
+
+The base parameters of the arm, with rotors and friction, are common to both recordings, so that the model's values are
+not used. A payload follows from the difference of the torques at the same places of the same motion, in which effects
+that have no parameters cancel too. For the gains, the torque of a known payload sets the scale: M. Gautier, S. Briot,
+"Global identification of joint drive gains and dynamic parameters of robots", JDSMC 2014. Intervals are jackknife
+estimates over BLOCKS consecutive blocks of each recording, so that the noise may be correlated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import signal, stats
+
+from robot_dynamics_ros.analysis.identification.estimate import body_parameters, pseudo_inertia
+from robot_dynamics_ros.analysis.identification.least_squares import Samples
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
+from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+
+BLOCKS = 20
+"""Number of consecutive blocks of each recording that the jackknife leaves out in turn."""
+
+_RANK = 1e-12  # relative eigenvalue of the normal matrix, for columns of unit length
+_ROUNDING = 1e-9  # length of a column, relative to the longest one
+_UNEXCITED = 1e-3  # share of a parameter's unit vector in the null space
+_ROUNDS = 30
+_CONVERGED = 1e-5  # relative
+_TINY = 1e-12  # Nm or N
+_OTHER_MOTION = 0.5  # distance of the positions, as a share of the joint's standard deviation
+_MIN_SPREAD = 1e-3  # rad or m
+_HOLE = 1.5  # median steps
+_SETTLED = 0.1  # last change of a gain, as a share of the half-width of its interval
+_WIDE = 0.5  # half-width of an interval, as a share of mass, largest moment of inertia or gain
+_WIDE_CENTRE = 0.05  # m
+
+
+class Intervals(NamedTuple):
+    """Estimates (k,), and the half-widths (k,) of their 95 % intervals, infinite for undetermined quantities."""
+
+    values: Array
+    half_widths: Array
+
+
+def estimate_payload(model: RobotModel, unloaded: RecordedMotion, loaded: RecordedMotion, link: str) -> Intervals:
+    """Estimate the payload on a link that the second of two recordings of the same motion has in addition.
+
+    Returns mass (kg), centre of mass (3, m) and inertia about it (ixx ixy ixz iyy iyz izz, kg m^2) in the axes of the
+    link. Masses and friction of the model are not used. Raises BagError for different motions and a negative mass, and
+    RobotDynamicsError for an unknown link and one that no joint moves.
+    """
+    body, transform = _placement(model, link)
+    parameterization = Parameterization.of(_bare(model))
+    samples = Samples.of(parameterization, _aligned(unloaded, loaded))
+    columns, torque = _stacked(parameterization, samples)
+    k = len(samples) // 2
+    used = samples.used[:k] & samples.used[k:]
+    own = columns[k:, :, PARAMETERS * body : PARAMETERS * (body + 1)] @ transform
+    change = (columns[k:] - columns[:k])[:, :, parameterization.base.independent]
+    stacked = np.concatenate([own, change], axis=2) * used[:, :, np.newaxis]
+    result = _Fit.of(stacked, (torque[k:] - torque[:k]) * used, used, BLOCKS).intervals(_central)
+    mass = result.values[0]
+    if mass < -result.half_widths[0]:
+        raise BagError(f"the payload has a mass of {mass:.3g} kg. Cure: give the recording without payload first")
+    wide = np.full(PARAMETERS, _WIDE_CENTRE)
+    wide[0] = _WIDE * mass
+    wide[4:] = _WIDE * np.abs(result.values[[4, 7, 9]]).max()
+    if result.half_widths[0] >= wide[0]:
+        wide[:] = 0.0
+    return _determined(result, wide)
+
+
+def estimate_drive_gains(
+    model: RobotModel,
+    unloaded: RecordedMotion,
+    loaded: RecordedMotion,
+    link: str,
+    payload: tuple[float, ArrayLike, ArrayLike],
+) -> Intervals:
+    """Estimate the gains (n,) of the drives, Nm or N per recorded unit of effort.
+
+    ``payload`` is mass, centre of mass and inertia of what the second recording has on ``link`` in addition, as for
+    ``RobotModel.with_payload``. The motions may differ. Masses and friction of the model are not used.
+    """
+    bare = _bare(model)
+    parameterization = Parameterization.of(bare)
+    samples = Samples.of(parameterization, [unloaded, loaded])
+    columns, effort = _stacked(parameterization, samples)
+    columns = columns[:, :, parameterization.base.independent]
+    motion = samples.q, samples.qd, samples.qdd
+    known = bare.with_payload(link, *payload).inverse_dynamics(*motion) - bare.inverse_dynamics(*motion)
+    known *= samples.used
+    before, step = samples.recordings[0]
+    known[: len(before.time[::step])] = 0.0
+    # Noise of the effort in the regressor would reduce the estimates: the effort of the last estimate replaces it, and
+    # gain * effort is linearized about that.
+    n, gains, expected = model.n, np.zeros(model.n), effort
+    for _ in range(_ROUNDS):
+        regressor = np.concatenate([expected[:, :, np.newaxis] * np.eye(n), -columns], axis=2)
+        fit = _Fit.of(regressor, known - gains * (effort - expected), samples.used, 2 * BLOCKS)
+        last, gains = gains, fit.values[:n]
+        if (np.abs(gains - last) <= _CONVERGED * np.abs(gains)).all():
+            break
+        expected = (columns @ fit.values[n:] + known) / np.where(gains == 0.0, np.inf, gains)
+    result = fit.intervals(lambda x: x[:n])
+    converged = np.abs(gains - last) < _SETTLED * result.half_widths
+    return _determined(result, np.where(converged, _WIDE * np.abs(gains), 0.0))
+
+
+class _Fit(NamedTuple):
+    """Weighted least squares of p parameters.
+
+    ``values`` and ``excited`` (p,) are the estimates and False for undetermined ones; ``blocks`` (blocks, p + 1, p + 1)
+    the products of the weighted columns and the target.
+    """
+
+    values: Array
+    excited: NDArray[np.bool_]
+    blocks: Array
+
+    @classmethod
+    def of(cls, columns: Array, target: Array, used: NDArray[np.bool_], blocks: int) -> _Fit:
+        """Fit columns (m, n, p) to the target (m, n), iteratively weighted by the RMS residual of each joint."""
+        stacked = np.concatenate([columns, target[:, :, np.newaxis]], axis=2)
+        parts = np.array_split(stacked, blocks)
+        by_joint = np.array([part.transpose(1, 2, 0) @ part.transpose(1, 0, 2) for part in parts])
+        counts, noise = np.maximum(used.sum(axis=0), 1), np.ones(target.shape[1])
+        for _ in range(_ROUNDS):
+            products = np.einsum("bjkl,j->bkl", by_joint, noise**-2.0)
+            x, excited = _solution(products.sum(axis=0))
+            last, noise = noise, np.sqrt(((target - columns @ x) ** 2).sum(axis=0) / counts) + _TINY
+            if np.abs(noise / last - 1.0).max() < _CONVERGED:
+                break
+        return cls(x, excited, products)
+
+    def intervals(self, derived: Callable[[Array], Array]) -> Intervals:
+        """Return quantities ``derived`` from the parameters, the first of which determine them one by one."""
+        values, count, total = derived(self.values), len(self.blocks), self.blocks.sum(axis=0)
+        left = np.array([derived(_solution(total - block)[0]) for block in self.blocks])
+        deviations = np.sqrt((count - 1) * left.var(axis=0))
+        half_widths = stats.t.ppf(0.975, count - 1) * deviations
+        return Intervals(values, np.where(self.excited[: len(values)], half_widths, np.inf))
+
+
+def _solution(products: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the least-squares parameters (p,) of smallest norm, and True for those that are determined."""
+    lengths = np.sqrt(np.diag(products)[:-1])
+    lengths[lengths <= _ROUNDING * lengths.max()] = np.inf
+    values, vectors = np.linalg.eigh(products[:-1, :-1] / np.outer(lengths, lengths))
+    seen = values > _RANK * values[-1]
+    inverse = vectors[:, seen] / values[seen] @ vectors[:, seen].T
+    x = inverse @ (products[:-1, -1] / lengths) / lengths
+    return x, np.linalg.norm(vectors[:, ~seen], axis=1) < _UNEXCITED
+
+
+def _determined(intervals: Intervals, wide: Array) -> Intervals:
+    """Return the intervals with infinite half-widths for those that are not below ``wide`` (k,)."""
+    values, half_widths = intervals
+    return Intervals(values, np.where(half_widths >= wide, np.inf, half_widths))
+
+
+def _central(x: Array) -> Array:
+    """Return mass, centre of mass and inertia about it (10,) of ten parameters about the origin, the first of ``x``."""
+    pseudo = pseudo_inertia(x[:PARAMETERS])
+    centre = pseudo[:3, 3] / (pseudo[3, 3] or np.inf)
+    pseudo[:3, :3] -= pseudo[3, 3] * np.outer(centre, centre)
+    return np.concatenate([x[:1], centre, body_parameters(pseudo)[4:]])
+
+
+def _placement(model: RobotModel, link: str) -> tuple[int, Array]:
+    """Return the body that carries the link, and the matrix (10, 10) from parameters at the link to the body's."""
+    zero = np.zeros(model.n)
+    pose = model.link_pose(zero, link)
+    body = model.link_frames[link].body
+    if body < 0:
+        raise RobotDynamicsError(f'no joint moves the link "{link}". Cure: name a link that a joint moves')
+    pose = np.linalg.inv(model.link_pose(zero, model.moving_links[body])) @ pose
+    return body, body_parameters(pose @ pseudo_inertia(np.eye(PARAMETERS)) @ pose.T).T
+
+
+def _bare(model: RobotModel) -> RobotModel:
+    """Return the model without its payload."""
+    link = model.payload_link
+    return model if link is None else model.with_payload(link, 0.0, np.zeros(3), np.zeros(6))
+
+
+def _stacked(parameterization: Parameterization, samples: Samples) -> tuple[Array, Array]:
+    """Return regressor (m, n, p) and torque (m, n) of the samples; rows that are not used are zero."""
+    _, columns, torque = zip(*samples.columns(parameterization), strict=True)
+    return np.concatenate(columns), np.concatenate(torque)
+
+
+def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedMotion]:
+    """Return the parts of both motions at the same places, sample by sample."""
+    place = loaded.time + _shift(unloaded, loaded)
+    index = np.searchsorted(unloaded.time, place)
+    within = (index > 0) & (index < len(unloaded.time))
+    steps = np.diff(unloaded.time)
+    within[within] = steps[index[within] - 1] < _HOLE * np.median(steps)
+    fields = (unloaded.q, unloaded.qd, unloaded.qdd, unloaded.tau)
+    q, qd, qdd, tau = (_interpolated(place, unloaded.time, values) for values in fields)
+    motions = [m.part(within) for m in (replace(loaded, q=q, qd=qd, qdd=qdd, tau=tau), loaded)]
+    far = np.ones(len(loaded.joint_names), dtype=bool)
+    if np.count_nonzero(within) >= len(within) // 2:
+        far = root_mean_square(motions[1].q - motions[0].q) > _OTHER_MOTION * _spread(loaded)
+    if far.any():
+        joints = ", ".join(np.array(loaded.joint_names)[far])
+        raise BagError(
+            f"the recordings are of different motions: {joints}. Cure: record the same motion without and with the "
+            "payload"
+        )
+    return motions
+
+
+def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
+    """Return the time (s) to add to that of the second motion, so that the positions agree best over half or more."""
+    spread, step = _spread(loaded), float(np.median(np.diff(loaded.time)))
+    first, second = (
+        (_interpolated(np.arange(m.time[0], m.time[-1], step), m.time, m.q) - loaded.q.mean(axis=0)) / spread
+        for m in (unloaded, loaded)
+    )
+
+    def correlation(a: Array, b: Array) -> Array:
+        products = [signal.correlate(x, y, method="fft") for x, y in zip(a.T, b.T, strict=True)]
+        return np.asarray(np.sum(products, axis=0))
+
+    ones = [np.ones((len(x), 1)) for x in (first, second)]
+    counts = np.round(correlation(*ones))
+    squares = np.sum(first**2, axis=1, keepdims=True), np.sum(second**2, axis=1, keepdims=True)
+    distance = correlation(squares[0], ones[1]) + correlation(ones[0], squares[1]) - 2.0 * correlation(first, second)
+    distance = np.where(counts >= 0.5 * min(map(len, ones)), distance / np.maximum(counts, 1.0), np.inf)
+    lag = int(np.argmin(distance)) - len(second) + 1
+    shift = unloaded.time[0] - loaded.time[0] + lag * step
+    velocity = loaded.qd / spread
+    place = loaded.time + shift
+    within = (place > unloaded.time[0]) & (place < unloaded.time[-1])
+    error = (loaded.q - _interpolated(place, unloaded.time, unloaded.q)) / spread
+    between = float((velocity * error)[within].sum() / ((velocity**2)[within].sum() + _TINY))
+    return float(shift + min(max(between, -step), step))
+
+
+def _spread(motion: RecordedMotion) -> Array:
+    return np.asarray(np.maximum(motion.q.std(axis=0), _MIN_SPREAD))
+
+
+def _interpolated(place: Array, time: Array, values: Array) -> Array:
+    return np.stack([np.interp(place, time, column) for column in values.T], axis=1)
