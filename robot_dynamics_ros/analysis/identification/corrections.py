@@ -236,7 +236,7 @@ def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
     rigid, columns = model.inverse_dynamics(motion.q, motion.qd, motion.qdd), friction(model, evidence).columns
-    whole = rigid + model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
+    whole = rigid + motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     for j, name in enumerate(motion.joint_names):
         others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
         factor, error = _uncertain_factor(motion.tau[:, j], rigid[:, j], others)
