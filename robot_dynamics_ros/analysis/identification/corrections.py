@@ -279,7 +279,7 @@ def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
     Gauss-Newton starts at the best of several offsets; friction is fitted too.
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
-    known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
+    known = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     columns = friction(model, evidence).columns
     bases = [np.linalg.svd(columns[:, j, j :: model.n], full_matrices=False)[0] for j in range(model.n)]
 
