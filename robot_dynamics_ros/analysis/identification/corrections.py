@@ -239,7 +239,7 @@ def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
     rigid, columns = model.inverse_dynamics(motion.q, motion.qd, motion.qdd), friction(model, evidence).columns
-    whole = rigid + model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
+    whole = rigid + motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     for j, name in enumerate(motion.joint_names):
         others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
         factor, error = _uncertain_factor(motion.tau[:, j], rigid[:, j], others)
@@ -282,7 +282,7 @@ def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
     Gauss-Newton starts at the best of several offsets; friction is fitted too.
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
-    known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
+    known = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     columns = friction(model, evidence).columns
     bases = [np.linalg.svd(columns[:, j, j :: model.n], full_matrices=False)[0] for j in range(model.n)]
 

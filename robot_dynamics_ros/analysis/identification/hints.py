@@ -52,9 +52,10 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     """Return the probable causes of a torque residual, a sentence each with size and cure; empty if none explains it.
 
     ``model`` is the model of ``analysis``. A hypothesis is a set of up to three causes, such as a payload or friction,
-    and at most one mistake of signs, order or units. It is fitted by weighted least squares and judged by
+    and at most one mistake of signs, order, units, gain or zero. It is fitted by weighted least squares and judged by
     cross-validation over blocks of the recording. Each cause must reduce the squared error, most by about 30 %, have a
     significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints.
+    A motion that contradicts itself or the limits gives hints at that alone.
     """
     motion = analysis.motion
     stride = -(-len(motion.time) // _SAMPLES)
