@@ -293,14 +293,15 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
     def describe(values: Array, errors: Array) -> str | None:
         matters = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
-        # An offset that a joint may well not have is Coulomb friction that differs by direction.
-        if not matters.any() or (matters & (np.abs(values) < _INTERVAL * errors)).any():
+        listed = matters & (np.abs(values) > _SIGNIFICANT * errors)
+        if not listed.any():
             return None
-        each = _by_joint(model, values, errors, matters)
+        each = _by_joint(model, values, errors, listed)
         return f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors"
 
-    # A larger complexity: on a vertical prismatic joint gravity is constant too, and the more likely cause.
-    return Hypothesis(columns, describe, np.zeros(model.n), complexity=1.1)
+    # A larger complexity: gravity of a vertical prismatic joint is constant too, and so is the part of Coulomb friction
+    # that differs by direction.
+    return Hypothesis(columns, describe, np.zeros(model.n), complexity=1.25)
 
 
 def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
