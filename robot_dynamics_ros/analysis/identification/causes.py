@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.friction import REST_SHARE
+from robot_dynamics_ros.analysis.identification.friction import at_rest
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
@@ -24,13 +24,16 @@ _SMALL_ANGLE = 3.0  # degrees
 _OBSERVABLE = 1e-7  # of the largest eigenvalue of the squared torque by direction of gravity
 _LIGHT = 0.02  # kg, or kg m
 _REACH = 0.3  # m: a payload may be as far from its link's origin as this, or as neighbouring joints from each other
-_SIGNIFICANT, _HIGHLY_SIGNIFICANT = 3.0, 5.0  # standard errors
+_SIGNIFICANT = 3.0  # standard errors
 _SPREAD = 0.3  # prior standard deviation of a link's parameters about the model's, as a share of the link's own
-_PRIOR_SAMPLES = 30.0  # samples that this prior counts as
 _IMPLAUSIBLE = 5.0  # prior standard deviations of a link's parameters
 _DRIVING = 0.2  # of the friction power: more negative power is rejected as driving, not friction
 _TINY = 1e-9  # Nm or N
 _MIN_DELAY, _MAX_DELAY = 2e-3, 0.1  # s
+_INTERVAL = 2.0  # standard errors
+_EXACT = 1e-3  # of a value: the smallest interval
+_FINE = 5e-4  # m or kg m: smaller errors of a vector are not listed
+_UNCERTAIN = 0.15  # of a payload: with a larger interval the unloaded arm should be identified first
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,9 @@ class Hypothesis(NamedTuple):
 
 
 Cause = Callable[[RobotModel, Evidence], Hypothesis]
-FRICTION = "missing friction"
+FRICTION, DELAY, LINKS = "missing friction", "a delay of the effort", "other link parameters"
+PRIOR_SAMPLES = 30.0
+"""Samples that the prior of LINKS counts as."""
 
 
 def causes(model: RobotModel) -> Mapping[str, Cause]:
@@ -83,8 +88,8 @@ def causes(model: RobotModel) -> Mapping[str, Cause]:
         "friction by load": _load_friction,
         "constant offsets": _offsets,
         "rotor inertia": _rotors,
-        "a delay of the effort": _delay,
-        "other link parameters": _links,
+        DELAY: _delay,
+        LINKS: _links,
     }
 
 
@@ -98,6 +103,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         # Only components of gravity that load a joint along the motion are compared.
         strength, directions = np.linalg.eigh(flat.T @ flat)
         directions = directions[:, strength > _OBSERVABLE * strength[-1]]
+        observed = directions.shape[1] == len(strength)
         projection = directions @ directions.T
         estimate, expected = projection @ (modelled + values), projection @ modelled
         size = float(np.linalg.norm(estimate))
@@ -107,25 +113,26 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
                 "Cure: --gravity 0 0 0"
             )
         # The unobservable component completes the magnitude, in the model's direction.
-        hidden = modelled - expected
+        hidden = np.zeros(3) if observed else modelled - expected  # zero but for rounding
         rest = np.sqrt(max(0.0, magnitude**2 - size**2))
         direction = estimate + hidden * (rest / np.linalg.norm(hidden) if hidden.any() else 0.0)
         size = float(np.linalg.norm(direction))
         if abs(size - magnitude) > 2 * _NEGLIGIBLE * magnitude:
             return None
         vector = " ".join(f"{x:g}" for x in np.round(direction * magnitude / size, 2) + 0.0)
+        error = float(errors[np.isfinite(errors)].max(initial=0.0))
+        each = f"({vector}) m/s^2, each +- {_half(error, magnitude)[0]}"
+        if not observed:
+            each += ", or undetermined where no joint carries it"
         if not modelled.any():
-            return (
-                f"the measured effort has gravity in it, the model has none: it is ({vector}) m/s^2. "
-                f"Cure: --gravity {vector}"
-            )
+            return f"the measured effort has gravity in it, the model has none: it is {each}. Cure: --gravity {vector}"
         angle = float(np.degrees(np.arccos(np.clip(direction @ modelled / (size * magnitude), -1.0, 1.0))))
         if angle < _SMALL_ANGLE:
             return None
         mounted = "on a wall" if abs(angle - 90.0) < 10.0 else "on a ceiling" if angle > 170.0 else "tilted"
         return (
-            f"gravity points {angle:.0f} degrees away from the model's, as for a robot that is mounted {mounted}: "
-            f"it is ({vector}) m/s^2. Cure: --gravity {vector}, or gravity in the dynamics file"
+            f"gravity points {interval(angle, np.degrees(error / magnitude))} degrees away from the model's, as for a "
+            f"robot that is mounted {mounted}: it is {each}. Cure: --gravity {vector}, or gravity in the dynamics file"
         )
 
     return Hypothesis(columns, describe, np.zeros(3))
@@ -150,22 +157,24 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
 
     def describe(values: Array, errors: Array) -> str | None:
         mass, moment = values[0], values[1:4]
-        if abs(mass) > _SIGNIFICANT * errors[0] and abs(mass) > _LIGHT:
+        if abs(mass) > _INTERVAL * errors[0] and abs(mass) > _LIGHT:
             com = moment / mass
             if np.linalg.norm(com) > far or not -1.5 * masses[body] < mass < masses.sum():
                 return None
-            where = f"with its centre of mass at [{', '.join(f'{x:.3f}' for x in com)}] m in the axes of {link}"
-            size = f"{abs(mass):.2f} kg on {link}, {where}"
-            heavier = mass > 0.0
+            com_errors = np.hypot(errors[1:4], com * errors[0]) / abs(mass)
+            where = f"with its centre of mass at {_vector(com, com_errors)} m in the axes of {link}"
+            size = f"{interval(abs(mass), errors[0])} kg on {link}, {where}"
+            heavier, uncertain = mass > 0.0, _INTERVAL * errors[0] > _UNCERTAIN * abs(mass)
         else:
             # The mass is not observable, as where the link's origin does not move.
             if np.linalg.norm(moment) < _LIGHT:
                 return None
-            size = f"a first moment of [{', '.join(f'{x:.3f}' for x in moment)}] kg m on {link}"
-            heavier = True
+            heavier, uncertain = mass > 0.0 or not np.isfinite(errors[0]), False
+            size = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
         if heavier:
             cure = f"add it to {known}" if known else "define it as payload in the dynamics file"
-            return f"the robot carries a payload that the model lacks: {size}. Cure: {cure}"
+            before = "run robot_dynamics identify with the unloaded arm first; then " if uncertain else ""
+            return f"the robot carries a payload that the model lacks: {size}. Cure: {before}{cure}"
         cure = f"correct or remove {known}" if known else "give absent links mass 0 under links in the dynamics file"
         return f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}"
 
@@ -190,13 +199,13 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion, n = evidence.motion, model.n
     columns = np.zeros((len(motion.time), n, 3 * n))
     joints = np.arange(n)
-    direction = _direction(motion)
+    direction = _dry(motion, lambda q, qd, qdd: np.ones_like(qd))
     columns[:, joints, joints] = motion.qd
     columns[:, joints, n + joints] = np.maximum(direction, 0.0)
     columns[:, joints, 2 * n + joints] = np.minimum(direction, 0.0)
 
     def describe(values: Array, errors: Array) -> str | None:
-        viscous, forwards, backwards = values.reshape(3, model.n)
+        viscous, forwards, backwards = np.reshape(list(map(interval, values.tolist(), errors.tolist())), (3, model.n))
         known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
         torque = columns @ values
         matters = root_mean_square(torque) > _NEGLIGIBLE * root_mean_square(motion.tau)
@@ -215,7 +224,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
             cause = "the model has no friction where the robot has"
         units = "Nm s/rad and Nm" + (", or N s/m and N" if model.prismatic_joints else "")
         each = "; ".join(
-            f"{name} viscous {viscous[j]:.2g}, Coulomb {forwards[j]:.2g} forwards and {backwards[j]:.2g} backwards"
+            f"{name} viscous {viscous[j]}, Coulomb {forwards[j]} forwards and {backwards[j]} backwards"
             for j, name in enumerate(model.joint_names)
             if listed[j]
         )
@@ -227,29 +236,49 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     return Hypothesis(columns, describe, np.zeros(3 * n), complexity=1.3)
 
 
-def _by_joint(model: RobotModel, values: Array, listed: NDArray[np.bool_], digits: int = 3) -> str:
-    """Return the names and values of the joints that are ``listed`` (n,)."""
-    named = zip(model.joint_names, values.tolist(), listed, strict=True)
-    return ", ".join(f"{name} {value:.{digits}g}" for name, value, one in named if one)
+def interval(value: float, error: float) -> str:
+    """Return the 95 % interval of a value with this standard error, as "0.65 +- 0.04", or "undetermined" (infinite)."""
+    if not np.isfinite(error):
+        return "undetermined"
+    half, decimals = _half(error, value)
+    return f"{round(value, decimals) + 0.0:.{max(decimals, 0)}f} +- {half}"
 
 
-def _direction(motion: RecordedMotion) -> Array:
-    """Return the sign (m, n) of the velocity; for a joint at rest its speed over that at which it starts to move."""
-    slow = np.maximum(REST_SHARE * np.abs(motion.qd).max(axis=0), np.finfo(np.float64).tiny)
-    return np.asarray(np.clip(motion.qd / slow, -1.0, 1.0))
+def _half(error: float, value: float) -> tuple[str, int]:
+    """Return half the 95 % interval with one digit, or two up to 29, and the number of its decimals."""
+    half = max(_INTERVAL * error, _EXACT * abs(value), _TINY)
+    power = int(np.floor(np.log10(half)))
+    decimals = int(half < 2.95 * 10.0**power) - power
+    return f"{round(half, decimals):.{max(decimals, 0)}f}", decimals
+
+
+def _vector(values: Array, errors: Array) -> str:
+    return "[" + ", ".join(map(interval, values.tolist(), np.maximum(errors, _FINE).tolist())) + "]"
+
+
+def _by_joint(model: RobotModel, values: Array, errors: Array, listed: NDArray[np.bool_]) -> str:
+    """Return the names and intervals of the joints that are ``listed`` (n,)."""
+    named = zip(model.joint_names, values.tolist(), errors.tolist(), listed, strict=True)
+    return ", ".join(f"{name} {interval(value, error)}" for name, value, error, one in named if one)
+
+
+def _dry(motion: RecordedMotion, level: Callable[[Array, Array, Array], Array]) -> Array:
+    """Return dry friction (m, n) of a level by motions (k, n), filtered as the torque is; 0 for joints at rest."""
+    rest = at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), 0)
+    return motion.filtered(lambda q, qd, qdd: np.sign(qd) * level(q, qd, qdd)) * ~rest
 
 
 def _load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
-    load = np.abs(model.gear_load(motion.q, motion.qd, motion.qdd))
-    columns = (_direction(motion) * load)[:, :, np.newaxis] * np.eye(model.n)
+    dry = _dry(motion, lambda q, qd, qdd: np.abs(model.gear_load(q, qd, qdd)))
+    columns = dry[:, :, np.newaxis] * np.eye(model.n)
 
     def describe(values: Array, errors: Array) -> str | None:
         matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(motion.tau)
         listed = matters & (values > _SIGNIFICANT * errors) & (values < 1.0)
         if not listed.any() or (matters & ~listed).any():
             return None
-        each = _by_joint(model, values, listed, digits=2)
+        each = _by_joint(model, values, errors, listed)
         return (
             f"friction grows with the load, as in gears, by this share of the transmitted torque: {each}. Cure: add it "
             "to load_coefficient in the dynamics file, or let identify do it"
@@ -264,13 +293,15 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
     def describe(values: Array, errors: Array) -> str | None:
         matters = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
-        if not matters.any():
+        listed = matters & (np.abs(values) > _SIGNIFICANT * errors)
+        if not listed.any():
             return None
-        each = _by_joint(model, values, matters)
+        each = _by_joint(model, values, errors, listed)
         return f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors"
 
-    # A larger complexity: on a vertical prismatic joint gravity is constant too, and the more likely cause.
-    return Hypothesis(columns, describe, np.zeros(model.n), complexity=1.1)
+    # A larger complexity: gravity of a vertical prismatic joint is constant too, and so is the part of Coulomb friction
+    # that differs by direction.
+    return Hypothesis(columns, describe, np.zeros(model.n), complexity=1.25)
 
 
 def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -282,7 +313,7 @@ def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
         listed = matters & (values > _SIGNIFICANT * errors)
         if not listed.any():
             return None
-        each = _by_joint(model, values, listed)
+        each = _by_joint(model, values, errors, listed)
         return (
             f"rotor inertia is missing in the model: {each} kg m^2 (kg) at the joint. Cure: give rotor_inertia and "
             "gear_ratio in the dynamics file, or let identify do it"
@@ -293,12 +324,12 @@ def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
 def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
     def describe(values: Array, errors: Array) -> str | None:
-        delay = float(values[0])
-        if not max(_MIN_DELAY, _HIGHLY_SIGNIFICANT * errors[0]) < abs(delay) < _MAX_DELAY:
+        delay, error = float(values[0]), float(errors[0])
+        if not max(_MIN_DELAY, _INTERVAL * error) < abs(delay) < _MAX_DELAY:
             return None
         return (
-            f"the effort is {1000 * abs(delay):.1f} ms {'behind' if delay > 0.0 else 'ahead of'} position and "
-            f"velocity. Cure: --effort-delay {delay:.4f}"
+            f"the effort is {interval(1e3 * abs(delay), 1e3 * error)} ms {'behind' if delay > 0.0 else 'ahead of'} "
+            f"position and velocity. Cure: --effort-delay {delay:.4f}"
         )
 
     return Hypothesis(-evidence.effort_rate[:, :, np.newaxis], describe, np.zeros(1), effect=0.003, complexity=0.02)
@@ -324,7 +355,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
             f"{'; share of the measured torque: ' + each if each else ''}. Cure: run robot_dynamics identify"
         )
 
-    return Hypothesis(columns, describe, _PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0)
+    return Hypothesis(columns, describe, PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0)
 
 
 def _parameter_spread(parameters: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Corrections of a recording: order and signs of joints, and order, signs and units of efforts."""
+"""Corrections of a recording: order, signs, units and zeros of positions, and order, signs and units of efforts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.causes import Evidence, friction
+from robot_dynamics_ros.analysis.identification.causes import Evidence, friction, interval
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
@@ -17,6 +20,21 @@ _EQUAL = 1.5  # ratio of unit factors that errors of the model's masses explain
 _PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
 _EXPLAINED = 0.5  # of a joint's squared measured torque: a factor that explains less is unknown
 _FAR_BETTER = 4.0  # ratio of squared errors
+_FITTED = 1.1  # complexity of a correction with a fitted number
+_SIGNIFICANT = 3.0  # standard errors
+_DEGREE = np.pi / 180.0  # rad
+_STARTS = np.arange(-5, 7) / 6.0  # shares of the largest offset, at which the search for a zero begins
+_LONGEST = 0.5  # m, of the zero of a prismatic joint
+_STEPS, _SMALL = 4, 1e-4  # Gauss-Newton steps, and the change (rad or m) of a difference quotient
+_TINY = 1e-9
+_MAX_STEP = 1.5  # median steps between samples without a gap
+_SLOW = 0.01  # rad/s or m/s
+_ALIKE, _UNLIKE = 0.9, 0.8  # correlations of a velocity with the derivative of a position
+_SAME = 1.25  # ratio of velocities that are equal but for filters
+_RATIOS = {-1.0: "one of both has the wrong sign", 1.0 / _DEGREE: "in degrees/s", _DEGREE: "the position is in degrees"}
+_MARGIN = 0.1  # of the range within the limits, and of 1 rad or m
+_TOO_FAR, _TOO_FAST = 4.0 * np.pi, 5.0  # rad or m beyond the limits, which no swapped joints explain; velocity limits
+_BLOCKS = 12  # parts of a recording whose disagreement is the standard error
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +45,10 @@ class Correction:
     ----------
     hint
         The mistake and its cure; empty for no correction.
-    joints, signs
-        Index (n,) in the recording, and sign (n,), of position, velocity and acceleration of each joint of the model.
+    joints, scales
+        Index (n,) in the recording, and factor (n,), of position, velocity and acceleration of each joint of the model.
+    offsets
+        Angle or length (n,) that is added to the position, rad or m.
     efforts, gains
         Index (n,) in the recording, and gain (n,) in Nm or N per recorded unit, of the effort of each joint.
     complexity
@@ -37,7 +57,8 @@ class Correction:
 
     hint: str
     joints: list[int]
-    signs: Array
+    scales: Array
+    offsets: Array
     efforts: list[int]
     gains: Array
     complexity: float
@@ -45,14 +66,75 @@ class Correction:
     @classmethod
     def none(cls, n: int) -> Correction:
         """Return the correction of ``n`` joints that changes nothing, with complexity 0."""
-        return cls("", list(range(n)), np.ones(n), list(range(n)), np.ones(n), 0.0)
+        return cls("", list(range(n)), np.ones(n), np.zeros(n), list(range(n)), np.ones(n), 0.0)
 
     def apply(self, evidence: Evidence) -> Evidence:
-        """Return ``evidence`` in the model's order of joints, motion times ``signs`` and effort times ``gains``."""
+        """Return ``evidence`` in the model's order of joints, with corrected motion, and effort times ``gains``."""
         motion = evidence.motion
-        q, qd, qdd = (values[:, self.joints] * self.signs for values in (motion.q, motion.qd, motion.qdd))
+        q, qd, qdd = (values[:, self.joints] * self.scales for values in (motion.q, motion.qd, motion.qdd))
         tau, rate = (values[:, self.efforts] * self.gains for values in (motion.tau, evidence.effort_rate))
-        return Evidence(replace(motion, q=q, qd=qd, qdd=qdd, tau=tau), rate)
+        return Evidence(replace(motion, q=q + self.offsets, qd=qd, qdd=qdd, tau=tau), rate)
+
+
+def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
+    """Return hints, without a fit, for a motion that contradicts itself or the limits of position and velocity.
+
+    These are velocities that are not the derivative of the position, positions that need far more than the range within
+    the limits, and velocities far above theirs. Torques of such a motion tell nothing.
+    """
+    velocities: dict[str, list[str]] = {}
+    steps = np.diff(motion.time)
+    even = steps < _MAX_STEP * np.median(steps)
+    inside = 1 + np.flatnonzero(even[:-1] & even[1:])
+    slope = (motion.q[inside + 1] - motion.q[inside - 1]) / (motion.time[inside + 1] - motion.time[inside - 1])[:, None]
+    speeds, rates = root_mean_square(motion.qd[inside]) + _TINY, root_mean_square(slope) + _TINY
+    likeness = (motion.qd[inside] / speeds).T @ (slope / rates) / len(inside)  # correlations, velocities by positions
+    for j in np.flatnonzero((rates > _SLOW) & ~motion.still).tolist():
+        name, ratio = motion.joint_names[j], likeness[j, j] * speeds[j] / rates[j]
+        other = int(np.abs(likeness[j]).argmax())
+        if abs(likeness[j, j]) > _ALIKE and not 1.0 / _SAME < ratio < _SAME:
+            cause = next(
+                (text for value, text in _RATIOS.items() if 1.0 / _SAME < ratio / value < _SAME), "other units"
+            )
+            velocities.setdefault(cause, []).append(f"{name} {ratio:.3g} times")
+        elif abs(likeness[j, other]) > _ALIKE and abs(likeness[j, j]) < _UNLIKE:
+            velocities.setdefault("another order", []).append(f"{name} that of {motion.joint_names[other]}")
+    contradictions = [
+        f"the recorded velocity is not the derivative of the position, but {', '.join(joints)}: {cause}. Cure: correct "
+        "positions or velocities in the driver"
+        for cause, joints in velocities.items()
+    ]
+    return contradictions or _out_of_limits(model, motion, impossible=True)
+
+
+def beyond_limits(model: RobotModel, motion: RecordedMotion) -> list[str]:
+    """Return a hint for positions that are beyond the limits, but not so far that they are impossible."""
+    return _out_of_limits(model, motion, impossible=False)
+
+
+def _out_of_limits(model: RobotModel, motion: RecordedMotion, impossible: bool) -> list[str]:
+    lower, upper, least, most = model.position_lower, model.position_upper, motion.q.min(axis=0), motion.q.max(axis=0)
+    beyond, margin = np.maximum(lower - least, most - upper), _MARGIN * (1.0 + upper - lower)
+    fast = np.abs(motion.qd).max(axis=0) / model.velocity_limits
+    joints: dict[str, list[str]] = {}
+    for j, name in enumerate(motion.joint_names):
+        unit, other, factor = ("m", "mm", 1e-3) if name in model.prismatic_joints else ("rad", "degrees", _DEGREE)
+        far = beyond[j] > _TOO_FAR
+        if beyond[j] > margin[j] and far == impossible:
+            fits = max(lower[j] - factor * least[j], factor * most[j] - upper[j]) < margin[j]
+            cause = f"in {other}" if far and fits else "in counts" if far else "another zero, sign, order or unit"
+            joints.setdefault(f"positions are beyond the limits{{}}: {cause}?", []).append(
+                f"{name} by {beyond[j]:.3g} {unit}"
+            )
+        elif impossible and fast[j] > _TOO_FAST:
+            joints.setdefault(f"velocities exceed the limits{{}}: in {other}/s or counts/s?", []).append(
+                f"{name} {fast[j]:.3g} times"
+            )
+    return [
+        f"{text.format(', ' + ', '.join(parts))} Cure: report SI units from the URDF's zero in the driver, or correct "
+        "the limits in the URDF"
+        for text, parts in joints.items()
+    ]
 
 
 def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
@@ -60,6 +142,9 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     names = evidence.motion.joint_names
     plain = replace(Correction.none(len(names)), complexity=1.0)
     yield from _unit_corrections(model, evidence)
+    yield from _gain_corrections(model, evidence)
+    yield from _degree_corrections(model, evidence.motion)
+    yield from _zero_corrections(model, evidence)
     yield replace(
         plain,
         hint="every effort has the wrong sign. Cure: reverse the signs in the driver: positive effort must "
@@ -67,7 +152,7 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
         gains=-plain.gains,
     )
     for j, name in enumerate(names):
-        signs = plain.signs.copy()
+        signs = plain.scales.copy()
         signs[j] = -1.0
         yield replace(
             plain,
@@ -79,8 +164,14 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
             plain,
             hint=f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: reverse the "
             "joint's <axis> in the URDF, or the signs in the driver",
-            signs=signs,
+            scales=signs,
             gains=signs,
+        )
+        yield replace(
+            plain,
+            hint=f"position and velocity of {name} have the wrong sign, its effort has not. Cure: reverse them in the "
+            "driver",
+            scales=signs,
         )
     for i, j in itertools.combinations(range(len(names)), 2):
         first, second = names[i], names[j]
@@ -98,22 +189,30 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
             joints=order,
             efforts=order,
         )
+        yield replace(
+            plain,
+            hint=f"position and velocity of {first} and {second} are swapped, their efforts are not. Cure: check the "
+            "order of the positions in the driver",
+            joints=order,
+        )
 
 
 def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
     names, plain = evidence.motion.joint_names, replace(Correction.none(model.n), complexity=1.0)
-    factors, explained = _unit_factors(model, evidence)
+    factors, errors = _unit_factors(model, evidence)
+    explained = np.isfinite(errors)
     if not explained.any():
         return
     common = float(np.median(factors[explained]))
+    scatter = float(np.hypot(factors[explained].std(), np.median(errors[explained])) / np.sqrt(explained.sum()))
     unit = next((unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common)
     if max(abs(common), 1.0 / abs(common)) > _MIN_UNIT_RATIO:
         where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
         yield replace(
             plain,
-            hint=f"every effort is {common:.4g} times the model's, {where}. Cure: record torque at the joints in Nm, "
-            f"or --drive-gains {1.0 / unit:.4g}",
+            hint=f"every effort is {interval(common, scatter)} times the model's, {where}. Cure: record torque at the "
+            f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
         )
     factors = np.where(explained, factors, common)
@@ -121,7 +220,8 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
     if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
         return
     if (np.maximum(np.abs(factors), 1.0 / np.abs(factors)) > _MIN_UNIT_RATIO).any():
-        gains = " ".join(f"{name}={1.0 / factor:.3g}" for name, factor in zip(names, factors, strict=True))
+        pairs = zip(names, 1.0 / factors, errors / factors**2, strict=True)
+        gains = ", ".join(f"{name} {interval(gain, error)}" for name, gain, error in pairs)
         yield replace(
             plain,
             hint="joint efforts are in different units per joint, as currents or torques before the gear: gains "
@@ -131,24 +231,124 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
         )
 
 
-def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
-    """Return the ratio (n,) of measured to model torque, and True (n,) if it explains the measured torque.
+def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
+    """Yield the gain of each joint's effort that the model's torque without friction determines to differ from 1.
 
+    Friction and an offset are fitted too, so that neither counts as a gain. If the torque with the model's friction has
+    the same gain within its uncertainty, this more precise gain is taken.
+    """
+    motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
+    rigid, columns = model.inverse_dynamics(motion.q, motion.qd, motion.qdd), friction(model, evidence).columns
+    whole = rigid + motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
+    for j, name in enumerate(motion.joint_names):
+        others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
+        factor, error = _uncertain_factor(motion.tau[:, j], rigid[:, j], others)
+        if factor < _SIGNIFICANT * error or abs(factor - 1.0) < _SIGNIFICANT * error:
+            continue
+        same = _uncertain_factor(motion.tau[:, j], whole[:, j], others[:, :0])
+        if same[1] < error and abs(same[0] - factor) < _SIGNIFICANT * error:
+            factor, error = same
+        yield replace(
+            plain,
+            hint=f"the gain of the measured effort of {name} is {interval(factor, error)}, as by a wrong gear ratio or "
+            f"torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / factor:.4g}",
+            gains=np.where(np.arange(model.n) == j, 1.0 / factor, 1.0),
+        )
+
+
+def _uncertain_factor(measured: Array, torque: Array, others: Array) -> tuple[float, float]:
+    """Return the factor of ``torque`` in ``measured``, fitted along with ``others``, and its standard error."""
+    without = [_factor(measured[rows], torque[rows], others[rows])[0] for rows in _without_blocks(len(measured))]
+    return _factor(measured, torque, others)[0], _jackknife(np.array(without))
+
+
+def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correction]:
+    """Yield radians for degrees, of the revolute joints that would turn far if they were in radians."""
+    far = np.ptp(motion.q, axis=0) > _TOO_FAR
+    joints = [bool(far[j]) and name not in model.prismatic_joints for j, name in enumerate(model.joint_names)]
+    if any(joints):
+        yield replace(
+            Correction.none(model.n),
+            hint=f"position and velocity of {', '.join(itertools.compress(model.joint_names, joints))} are in degrees. "
+            "Cure: report radians in the driver",
+            scales=np.where(joints, _DEGREE, 1.0),
+            complexity=1.0,
+        )
+
+
+def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
+    """Yield an offset for the position of each joint whose zero the model's torque determines to differ.
+
+    Gauss-Newton starts at the best of several offsets; friction is fitted too.
+    """
+    motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
+    known = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
+    columns = friction(model, evidence).columns
+    bases = [np.linalg.svd(columns[:, j, j :: model.n], full_matrices=False)[0] for j in range(model.n)]
+
+    def error(offsets: Array) -> Array:
+        left = motion.tau - known - model.inverse_dynamics(motion.q + offsets, motion.qd, motion.qdd)
+        return np.stack([x - basis @ (basis.T @ x) for x, basis in zip(left.T, bases, strict=True)], axis=1)
+
+    def cost(offsets: Array) -> float:
+        return float(np.log(root_mean_square(error(offsets)) + _TINY).sum())
+
+    for j, name in enumerate(motion.joint_names):
+        prismatic = name in model.prismatic_joints
+        unit = np.where(np.arange(model.n) == j, 1.0, 0.0)
+        offset = min((_LONGEST if prismatic else np.pi) * _STARTS, key=lambda x: cost(x * unit))
+        for _ in range(_STEPS):
+            here = error(offset * unit)
+            slope = (error((offset + _SMALL) * unit) - error((offset - _SMALL) * unit)) / (2.0 * _SMALL)
+            weights = 1.0 / (root_mean_square(here) + _TINY) ** 2
+            moment, square = -(slope * here) @ weights, slope**2 @ weights
+            offset += float(moment.sum() / (square.sum() + _TINY))
+        steps = [moment[k].sum() / (square[k].sum() + _TINY) for k in _without_blocks(len(moment))]
+        deviation = _jackknife(np.array(steps))
+        offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
+        if abs(offset) > _SIGNIFICANT * deviation and cost(offset * unit) < cost(0.0 * unit):
+            yield replace(
+                plain,
+                hint=f"the recorded position of {name} has another zero: it is {interval(-offset, deviation)} "
+                f"{'m' if prismatic else 'rad'} above the model's. Cure: calibrate it in the driver, or change the "
+                "joint's <origin> in the URDF",
+                offsets=offset * unit,
+            )
+
+
+def _without_blocks(count: int) -> list[NDArray[np.intp]]:
+    """Return the indices of ``count`` samples without those of one of consecutive blocks, for each block."""
+    rows = np.arange(count)
+    return [np.setdiff1d(rows, block) for block in np.array_split(rows, _BLOCKS)]
+
+
+def _jackknife(estimates: Array) -> float:
+    """Return the standard error (Efron 1982) of an estimate by its values (blocks,) without one block each."""
+    return float(np.sqrt((len(estimates) - 1) * estimates.var()))
+
+
+def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
+    """Return the ratio (n,) of measured to model torque, and its standard error (n,).
+
+    The error is infinite if the ratio does not explain most of the measured torque.
     Where it fits far better, friction and an offset are fitted too, instead of the model's friction.
     """
     motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
     whole = rigid + model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
     columns = friction(model, evidence).columns
-    factors, explained = np.ones(model.n), np.zeros(model.n, dtype=bool)
+    factors, errors = np.ones(model.n), np.full(model.n, np.inf)
     for j in range(model.n):
         others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
-        factors[j], share, error = _factor(motion.tau[:, j], whole[:, j], others[:, :0])
-        free, free_share, free_error = _factor(motion.tau[:, j], rigid[:, j], others)
+        chosen = motion.tau[:, j], whole[:, j], others[:, :0]
+        free = motion.tau[:, j], rigid[:, j], others
+        factors[j], share, error = _factor(*chosen)
+        factor, free_share, free_error = _factor(*free)
         if error > _FAR_BETTER * free_error and free_share > _EXPLAINED:
-            factors[j], share = free, free_share
-        explained[j] = share > _EXPLAINED
-    return factors, explained
+            factors[j], share, chosen = factor, free_share, free
+        if share > _EXPLAINED:
+            errors[j] = _uncertain_factor(*chosen)[1]
+    return factors, errors
 
 
 def _factor(measured: Array, torque: Array, others: Array) -> tuple[float, float, float]:

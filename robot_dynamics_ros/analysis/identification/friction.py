@@ -132,7 +132,7 @@ def at_rest(rates: Array, accelerations: Array, dt: float, reach: int) -> NDArra
     typical = np.sqrt(np.square(accelerations).mean(axis=0))
     for j in np.flatnonzero(typical > 0.0):
         reversal = 2.0 * slow[j] / (typical[j] * dt)
-        shortest = max(1, math.ceil(min(_STICKING * reversal, len(rates))))
+        shortest = max(1, math.ceil(min(_STICKING * reversal, len(rates) + 1)))
         still[:, j] = binary_opening(still[:, j], np.ones(shortest, dtype=np.bool_))
     return near(still, reach)
 

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.causes import FRICTION, Evidence, causes, friction
-from robot_dynamics_ros.analysis.identification.corrections import Correction, corrections
+from robot_dynamics_ros.analysis.identification.causes import (
+    DELAY,
+    FRICTION,
+    LINKS,
+    PRIOR_SAMPLES,
+    Evidence,
+    causes,
+    friction,
+)
+from robot_dynamics_ros.analysis.identification.corrections import (
+    Correction,
+    beyond_limits,
+    corrections,
+    impossible_motion,
+)
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -25,28 +41,36 @@ _NOISE_FLOOR = 1e-3  # of a joint's measured RMS torque
 _TINY = 1e-9  # Nm or N
 _BLOCKS = 24
 _FOLDS = 4
-_RIDGE = 1e-8  # added to the diagonal of normal equations of columns of unit length
-_UNDETERMINED = 1e-4  # of a parameter's variance by the ridge alone: with more its standard error is infinite
+_RIDGE = 1e-10  # added to the diagonal of normal equations of columns of unit length
+_SLIDING = 0.25  # of a joint's highest speed: faster, presliding after a reversal is over
+_BETTER = 0.95  # of the squared prediction error: less shows that the model's links or friction are wrong
+_UNIFORM = 3.0  # inverse variance of a uniform distribution over one prior deviation to each side
+_UNDETERMINED = 1e-6  # of a parameter's variance by the ridge alone: with more its standard error is infinite
 
 
 def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     """Return the probable causes of a torque residual, a sentence each with size and cure; empty if none explains it.
 
     ``model`` is the model of ``analysis``. A hypothesis is a set of up to three causes, such as a payload or friction,
-    and at most one mistake of signs, order or units. It is fitted by weighted least squares and judged by
+    and at most one mistake of signs, order, units, gain or zero. It is fitted by weighted least squares and judged by
     cross-validation over blocks of the recording. Each cause must reduce the squared error, most by about 30 %, have a
     significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints.
+    A motion that contradicts itself or the limits gives hints at that alone.
     """
     motion = analysis.motion
-    thin = slice(None, None, -(-len(motion.time) // _SAMPLES))
+    stride = -(-len(motion.time) // _SAMPLES)
+    thin = slice(None, None, stride)
     if len(motion.time[thin]) < _MIN_SAMPLES:
         return []
-    evidence = Evidence(motion.part(thin), np.gradient(motion.tau, motion.time, axis=0)[thin])
+    if impossible := impossible_motion(model, motion):
+        return impossible
+    part = replace(motion.part(thin), every=motion.every * stride)
+    evidence = Evidence(part, np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
     floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # no effort is measured there
     plain = _CrossValidation(model, Correction.none(model.n), evidence)
     if (root_mean_square(plain.residual) <= floor).all():
-        return []
+        return beyond_limits(model, motion)
     noise = np.maximum(plain.noise(), floor)
     shortlist = _shortlist(model, evidence, 1.0 / noise)
     fits = [plain, *(_CrossValidation(model, correction, evidence) for correction in shortlist)]
@@ -57,15 +81,16 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
         fit.weigh(weights)
     # All causes together leave about the least error, which bounds the scores of the subsets: most need no fit.
     bounds = {fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least)) for fit in fits}
-    best, best_hints = np.inf, None
+    best, best_hints = np.inf, beyond_limits(model, motion)
     subsets = [itertools.combinations(plain.hypotheses, count) for count in range(_MAX_CAUSES + 1)]
     for fit, names in sorted(itertools.product(fits, itertools.chain(*subsets)), key=_complexity):
         if bounds[fit] + _complexity((fit, names)) >= best:
             continue
         score = np.log(max(fit.cost(names), least)) + _complexity((fit, names))
         if score < best and (described := fit.describe(names, plain.cost([]))) is not None:
-            best, best_hints = score, described
-    return best_hints or []
+            corrected = fit.correction.apply(evidence).motion
+            best, best_hints = score, [*beyond_limits(model, corrected), *described]
+    return best_hints
 
 
 def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
@@ -76,13 +101,15 @@ def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
 
 
 def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Correction]:
-    """Return the corrections with the least cost, friction fitted along."""
+    """Return the corrections with the best score, alone or with friction."""
     costs = []
+    candidates = list(corrections(model, evidence))
     evidence = Evidence(evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3])
-    for correction in progress(list(corrections(model, evidence)), "causes of the residual"):
+    for correction in progress(candidates, "causes of the residual"):
         fit = _CrossValidation(model, correction, evidence, only_friction=True)
         fit.weigh(weights)
-        costs.append((np.log(fit.cost([FRICTION])) + _complexity((fit, [])), correction))
+        score = min(np.log(fit.cost(names)) + _complexity((fit, names)) for names in ([], [FRICTION]))
+        costs.append((score, correction))
     costs.sort(key=lambda cost: cost[0])
     return [correction for _, correction in costs[:_SHORTLIST]]
 
@@ -105,15 +132,15 @@ class _CrossValidation:
         ends = np.cumsum([0, *(part.columns.shape[2] for part in parts)]).tolist()
         self._columns = {name: np.arange(*pair) for name, pair in zip(selected, itertools.pairwise(ends), strict=True)}
         self._precision = np.concatenate([part.precision for part in parts])
-        rows = np.concatenate([*(part.columns for part in parts), self.residual[:, :, np.newaxis]], axis=2)
-        fold = np.arange(len(rows)) * _BLOCKS // len(rows) % _FOLDS
-        by_fold = [np.ascontiguousarray(rows[fold == k].transpose(1, 2, 0)) for k in range(_FOLDS)]
-        self._squares = np.array([part @ part.transpose(0, 2, 1) for part in by_fold])  # (folds, n, p + 1, p + 1)
+        self._rows = np.concatenate([*(part.columns for part in parts), self.residual[:, :, np.newaxis]], axis=2)
+        self._squares = _squares_by_block(self._rows)
 
     def weigh(self, weights: Array) -> None:
         """Set the weights (n,) of the joints' errors, in the order and inverse unit of the recorded effort."""
+        self._weights = weights
         corrected = weights[self.correction.efforts] / np.abs(self.correction.gains)
-        self._normal = np.einsum("knpq,n->kpq", self._squares, corrected**2)
+        self._blocks = np.einsum("knpq,n->kpq", self._squares, corrected**2)
+        self._normal = _by_fold(self._blocks)
 
     def noise(self) -> Array:
         """Return each joint's RMS error (n,) with all causes or none, in the order and unit of the recorded effort."""
@@ -121,7 +148,7 @@ class _CrossValidation:
         sizes = root_mean_square(self._evidence.motion.tau) + _TINY
         errors = []
         for j, (size, before) in enumerate(zip(sizes, root_mean_square(self.residual), strict=True)):
-            self._normal = self._squares[:, j] / (_ROUGH_NOISE * size) ** 2
+            self._normal = _by_fold(self._squares[:, j]) / (_ROUGH_NOISE * size) ** 2
             errors.append(min(before, _ROUGH_NOISE * size * np.sqrt(self.cost(everything) / len(self.residual))))
         recorded = np.empty(len(sizes))
         recorded[self.correction.efforts] = errors / np.abs(self.correction.gains)
@@ -141,13 +168,13 @@ class _CrossValidation:
         ``before`` is the cost without correction and causes.
         """
         columns = self._indices(names)
-        values, errors = self._fit(columns)
+        values, errors = self._fit(names)
         described = {}
         sizes = root_mean_square(self._evidence.motion.tau)
         for name in names:
             hypothesis, own = self.hypotheses[name], np.isin(columns, self._columns[name])
             torque = root_mean_square(hypothesis.columns @ values[own])
-            hint = hypothesis.describe(values[own], errors[own])
+            hint = hypothesis.describe(*(self._delay if name == DELAY else (values[own], errors[own])))
             if hint is None or not (torque > hypothesis.effect * sizes).any():
                 return None
             described[name] = hint
@@ -167,21 +194,69 @@ class _CrossValidation:
             before, error = cost, "remaining squared error"
         return texts
 
+    @cached_property
+    def _delay(self) -> tuple[Array, Array]:
+        """Return the delay (1,) and its standard error (1,), infinite if it does not reduce the prediction error.
+
+        It is fitted with all other causes, by the rate of the torque that they predict: the noise in that of the effort
+        would diminish it. Torques of joints near a reversal are left out: there, friction that depends on the travel
+        since the reversal imitates a delay.
+        """
+        motion, fit = self._evidence.motion, copy.copy(self)
+        others = [name for name in self.hypotheses if name != DELAY]
+        columns, own = self._indices(others), self._indices([DELAY])
+        unexplained = self.residual - self._rows[:, :, columns] @ self._solved(self._blocks.sum(axis=0), columns)
+        rows, speed = self._rows.copy(), np.abs(motion.qd)
+        rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[:, :, np.newaxis]
+        fit._squares = _squares_by_block(rows * (speed > _SLIDING * speed.max(axis=0))[:, :, np.newaxis])
+        fit.weigh(self._weights)
+        values, errors = fit._fit([DELAY, *others])
+        return values[:1], errors[:1] if fit.cost([DELAY, *others]) < fit.cost(others) else np.array([np.inf])
+
     def _indices(self, names: Sequence[str]) -> NDArray[np.intp]:
         return np.concatenate([np.empty(0, dtype=np.intp), *(self._columns[name] for name in names)])
 
     def _fits_without_fold(self, columns: NDArray[np.intp]) -> Array:
         """Return for each fold the parameters (folds, p) fitted to the other folds."""
-        gram, moment, scale = _scaled(self._normal.sum(axis=0) - self._normal, columns, self._precision)
-        return np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale
+        return self._solved(self._normal.sum(axis=0) - self._normal, columns)
 
-    def _fit(self, columns: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Return the parameters (p,) fitted to all samples, and their standard errors by the jackknife (Efron 1982)."""
-        gram, moment, scale = _scaled(self._normal.sum(axis=0), columns, self._precision)
-        inverse = np.linalg.inv(gram)
-        others = self._fits_without_fold(columns)
-        errors = np.sqrt((_FOLDS - 1) / _FOLDS * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
-        return inverse @ moment / scale, np.where(_RIDGE * np.diag(inverse) > _UNDETERMINED, np.inf, errors)
+    def _solved(self, normal: Array, columns: NDArray[np.intp]) -> Array:
+        gram, moment, scale = _scaled(normal, columns, self._precision)
+        return np.asarray(np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale)
+
+    def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
+
+        These contain disagreement between blocks, by the jackknife (Efron 1982); the change of a parameter when
+        friction and link parameters are fitted too, if these reduce the prediction error; and what link parameters
+        leave undetermined, each uniform over its prior deviation, by the ratio of what they explain to the rest.
+        """
+        columns, whole = self._indices(names), self._blocks.sum(axis=0)
+        values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)
+        variances = (_BLOCKS - 1) / _BLOCKS * ((others - others.mean(axis=0)) ** 2).sum(axis=0)
+        cost, links = self.cost(names), [*names, *({LINKS} - set(names))]
+        more = [*links, *({FRICTION} - set(names))]
+        if self.cost(more) < _BETTER * cost:
+            variances += (self._solved(whole, self._indices(more))[: len(columns)] - values) ** 2
+        gram, _, scale = _scaled(whole, self._indices(links), _UNIFORM / PRIOR_SAMPLES * self._precision)
+        ratio = 1.0 if LINKS in names else np.clip(cost / self.cost(links) - 1.0, 0.0, 1.0)
+        variances += ratio * (np.diag(np.linalg.inv(gram)) / scale**2)[: len(columns)]
+        known = np.isin(columns, self._columns[LINKS], invert=True)
+        gram, _, _ = _scaled(whole, columns[known], self._precision)
+        errors = np.sqrt(variances)
+        errors[np.flatnonzero(known)[_RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED]] = np.inf
+        return values, errors
+
+
+def _squares_by_block(rows: Array) -> Array:
+    """Return the products (blocks, n, p, p) of columns (m, n, p), summed over each of the consecutive blocks."""
+    blocks = [np.ascontiguousarray(part.transpose(1, 2, 0)) for part in np.array_split(rows, _BLOCKS)]
+    return np.array([part @ part.transpose(0, 2, 1) for part in blocks])
+
+
+def _by_fold(blocks: Array) -> Array:
+    """Return sums (folds, ...) over every fourth of consecutive blocks (24, ...)."""
+    return np.asarray(blocks.reshape(-1, _FOLDS, *blocks.shape[1:]).sum(axis=0))
 
 
 def _scaled(normal: Array, columns: NDArray[np.intp], precision: Array) -> tuple[Array, Array, Array]:

@@ -30,6 +30,7 @@ _REACH = len(_STENCIL) // 2
 _LOCKED = 100_000_000  # ns without effort and motion, from which on brakes hold the robot
 _RESTART = 1_000_000_000  # ns; a larger step backwards is a clock that was reset, not messages out of order
 _PAUSE = 60_000_000_000  # ns that replace such a step
+_WRAPPED = 2.1 * np.pi  # rad, above the range of positions modulo 2 pi
 _REST_TRAVEL = 1e-3  # rad or m that a joint at rest may move
 
 
@@ -273,8 +274,10 @@ def _filtered(
 
     result = np.empty((4, len(times[kept]), len(velocity)))
     for j, recorded in enumerate(velocity):
-        # Positions of continuous joints may be recorded modulo 2 pi; no joint moves by pi in a period.
-        q = smooth(np.unwrap(series.position[rows, j]))
+        # Positions of continuous joints may be recorded modulo 2 pi; no joint moves by pi in a period. Those in degrees
+        # or counts, over a larger range, do.
+        position = series.position[rows, j]
+        q = smooth(np.unwrap(position) if np.ptp(position) < _WRAPPED else position)
         qd = slope(q) if recorded is None else smooth(recorded[rows])
         tau = smooth(series.effort[rows, j])
         if effort_delay:

@@ -48,7 +48,7 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
         "Compute the model's joint torque along a recorded motion, split into inertia, velocity terms, "
         "gravity and friction, compare it with the measured effort, and report probable causes where the two "
         "differ: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction of "
-        "gravity, signs, order, units, a delay of the effort. docs/identify.md lists the keys of --json."
+        "gravity, signs, order, units and zeros, a delay of the effort. docs/identify.md lists the keys of --json."
     )
     recording = parser.add_mutually_exclusive_group(required=True)
     recording.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")

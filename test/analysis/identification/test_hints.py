@@ -9,9 +9,9 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
-from support.noisy_recordings import exciting_motion
+from support.noisy_recordings import Truth, exciting_motion, fourier
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
@@ -55,7 +55,10 @@ def test_correlated_noise_or_short_recording_gets_no_hint(load_robot: LoadRobot)
     assert reported(panda, recorded(panda.without_gravity()).part(slice(50))) == []
 
 
-PAYLOAD_HINT = r" carries a payload that .* lacks: ([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m"
+PAYLOAD_HINT = (
+    r" carries a payload that .* lacks: ([\d.]+) \S+ \S+ kg on panda_link7, "
+    r".* at \[(\S+) \S+ \S+ (\S+) \S+ \S+ (\S+) .*\] m"
+)
 GRAVITY_HINT = r".*it is \((\S+) (\S+) (\S+)\)"
 ONE, TWO = np.array([1, -1, 1, 1, 1, 1, 1]), [0, 3, 2, 1, 4, 5, 6]
 OFFSET = np.array([0, 0, 0, 0, 0.7, 0, 0])
@@ -72,9 +75,9 @@ CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[f
     (lambda panda, motion: (panda.without_gravity(), motion),
      "the measured effort has gravity in it" + GRAVITY_HINT, [0.0, 0.0, -9.81], 0.05),
     (lambda panda, motion: (panda, with_effort(motion, 0.01 * motion.tau)),
-     r"every effort is (\S+) times", [0.01], 1e-4),
+     r"every effort is (\S+) \+- \S+ times", [0.01], 1e-4),
     (lambda panda, motion: (panda, with_effort(motion, 5.0 * motion.tau)),
-     r"every effort is (\S+) times", [5.0], 0.05),
+     r"every effort is (\S+) \+- \S+ times", [5.0], 0.05),
     (lambda panda, motion: (panda, with_effort(motion, -motion.tau)), "every effort has the wrong sign", [], 0.0),
     (lambda panda, motion: (panda, with_effort(motion, motion.tau * ONE)),
      "the measured effort of panda_joint2 has the wrong sign", [], 0.0),
@@ -124,8 +127,73 @@ def test_hint_names_missing_friction(load_robot: LoadRobot) -> None:
     (hint,) = reported(model, with_effort(motion, motion.tau + 4.0 * motion.qd + 6.0 * np.sign(motion.qd)))
     assert hint.startswith("the model has no friction")
     for name in model.joint_names:
-        values = numbers_of(hint, rf"{name} viscous (\S+), Coulomb (\S+) forwards and (\S+) backwards")
+        values = numbers_of(hint, rf"{name} viscous (\S+) .*?Coulomb (\S+) .*?and (\S+) .*? backwards")
         np.testing.assert_allclose(values, [4.0, 6.0, 6.0], rtol=0, atol=2.0)
+
+
+def intervals(hint: str) -> np.ndarray:
+    """Return values and half widths (k, 2) of the numbers of a hint."""
+    return np.array(re.findall(r"(-?[\d.]+) \+- ([\d.]+)", hint), dtype=float)
+
+
+def test_intervals_hold(load_robot: LoadRobot) -> None:
+    """95 % of 48 are 45.6; 40 or less are a chance of 0.6 %."""
+    panda, inside = load_robot("panda", "panda"), []
+    truth = panda.with_payload("panda_link7", *PAYLOAD)
+    for seed in range(12):
+        (hint,) = reported(panda, recorded(truth, seed))
+        value, half = intervals(hint).T
+        inside += (np.abs(value - [PAYLOAD[0], *PAYLOAD[1]]) <= half).tolist()
+        assert (half < [0.06, 0.006, 0.006, 0.006]).all()
+    assert 41 <= sum(inside)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_payload_on_a_wrong_model(load_robot: LoadRobot, seed: int) -> None:
+    """With links off by up to 30 % the interval is wide, and the cure is to identify the unloaded arm first."""
+    model = load_robot("ur5e")
+    truth = model.with_payload(model.moving_links[-1], 2.7, [0.0, 0.0, 0.1], [0.0] * 6)
+    motion = recorded(truth, seed)
+    share = np.random.default_rng(seed).uniform(-0.3, 0.3, model.n).repeat(10)
+    change = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, : 10 * model.n] @ (
+        share * model.inertial_parameters[: 10 * model.n]
+    )
+    (hint,) = (hint for hint in reported(model, with_effort(motion, motion.tau + change)) if "carries" in hint)
+    (mass, half), *_ = intervals(hint)
+    assert abs(mass - 2.7) < half
+    assert half < 0.2 * mass or "identify with the unloaded arm first" in hint
+
+
+@pytest.mark.parametrize("delay", [0, 4, 10])
+def test_presliding_is_no_delay(load_robot: LoadRobot, delay: int) -> None:
+    """Friction that changes over some 4 mrad after a reversal (Dahl 1968), and effort that is late by 0, 4 or 10 ms."""
+    panda = load_robot("panda")
+    motion, steps = fourier(panda, 16.0, 1000.0, seed=2), range(16000)
+    ratio = np.zeros_like(motion.q)
+    for k in steps[1:]:
+        way = np.sign(motion.qd[k])
+        ratio[k] = way - (way - ratio[k - 1]) * np.exp(-np.abs(motion.q[k] - motion.q[k - 1]) / 0.004)
+    tau = motion.tau + 0.3 * motion.tau.std(axis=0) * ratio
+    late = tau[np.maximum(np.array(steps) - delay, 0)]
+    truth = Truth(panda, *(x[::4] for x in (motion.time, motion.q, motion.qd, motion.qdd, late)))
+    found = reported(panda, recorded_motion(truth.recorded(1, 0.02), Smoothing()))
+    delays = [hint for hint in found if "--effort-delay" in hint]
+    assert len(delays) == (delay > 0) and any("no friction" in hint for hint in found)
+    for hint in delays:
+        ((size, half),) = intervals(hint)
+        assert abs(size - delay) <= half < 2.0 and "behind" in hint
+
+
+def test_gains_of_currents_have_intervals(load_robot: LoadRobot) -> None:
+    """Joint 7 reports only noise: no gain is determined."""
+    panda, gains = load_robot("panda", "panda"), np.array([11.24, 14.0, 9.0, 12.0, 8.0, 7.0])
+    motion = recorded(panda, 1)
+    noise = np.random.default_rng(3).standard_normal(SAMPLES)
+    current = np.column_stack([motion.tau[:, :6] / gains, noise])
+    (hint,) = (text for text in reported(panda, with_effort(motion, current)) if "different units" in text)
+    value, half = intervals(hint).T
+    assert "panda_joint7 undetermined" in hint
+    assert (np.abs(value - gains) < 2.0 * half).all() and (half < 0.1 * gains).all()
 
 
 def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
@@ -133,7 +201,7 @@ def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
     panda, bare = load_robot("panda", "panda"), load_robot("panda")
     texts = reported(bare, recorded(panda.with_payload("panda_link7", *PAYLOAD)))
     assert len(texts) == 2 and any("friction" in hint for hint in texts)
-    (mass,) = (numbers_of(hint, r"([\d.]+) kg on panda_link7")[0] for hint in texts if "carries" in hint)
+    (mass,) = (numbers_of(hint, r"([\d.]+) \+- \S+ kg on panda_link7")[0] for hint in texts if "carries" in hint)
     assert mass == pytest.approx(0.8, abs=0.05)
     motion = recorded(panda)
     texts = reported(bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1])))
@@ -183,7 +251,7 @@ def test_payload_with_unobservable_mass(load_robot: LoadRobot) -> None:
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
     link = model.moving_links[-1]
     (hint, *_) = reported(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], PAYLOAD[2])))
-    assert numbers_of(hint, rf"\[(\S+), \S+, \S+\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
+    assert numbers_of(hint, rf"\[(\S+) .*, undetermined\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
 
 
 def test_partially_observable_gravity(load_robot: LoadRobot) -> None:

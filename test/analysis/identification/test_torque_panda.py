@@ -80,7 +80,7 @@ def test_absent_gripper_is_reported(series: JointSeries, tmp_path: Path) -> None
     assert (analysis.rms[1:4] > 1.5).all()
     payload = hints(model, analysis)[0]
     assert payload.startswith("the model carries a payload")
-    match = re.search(r"([\d.]+) kg on panda_link7, .* at \[(\S+), (\S+), (\S+)\] m", payload)
+    match = re.search(r"([\d.]+) \+- \S+ kg on panda_link7, .* at \[(\S+) \S+ \S+ (\S+) \S+ \S+ (\S+) .*?\] m", payload)
     assert match is not None
     mass, x, y, z = (float(number) for number in match.groups())
     assert mass == pytest.approx(0.7, abs=0.1)
@@ -111,7 +111,7 @@ def test_wrong_units_and_signs_of_effort_are_reported(
     assert all(hint.startswith("friction differs") for hint in others)
 
 
-@pytest.mark.parametrize("delay", [0.005, 0.010])
+@pytest.mark.parametrize("delay", [0.010, 0.020])
 def test_effort_delay_is_estimated_and_corrected(delay: float, series: JointSeries, tmp_path: Path) -> None:
     model = panda(tmp_path, hand=False)
     time = (series.stamps - series.stamps[0]) * 1e-9
@@ -119,8 +119,9 @@ def test_effort_delay_is_estimated_and_corrected(delay: float, series: JointSeri
     series = dataclasses.replace(series, effort=late)
     reported = hints(model, analyse_torque(model, recorded_motion(series, Smoothing())))
     (hint,) = (hint for hint in reported if "--effort-delay" in hint)
+    size, half = map(float, re.search(r"effort is (\S+) \+- (\S+) ms behind", hint).groups())
+    assert abs(size - 1000.0 * delay) < half
     estimate = float(re.search(r"--effort-delay (\S+)", hint)[1])
-    assert estimate == pytest.approx(delay, abs=0.003)
     shifted = recorded_motion(series, Smoothing(), effort_delay=estimate)
     assert not any("--effort-delay" in hint for hint in hints(model, analyse_torque(model, shifted)))
 
