@@ -122,7 +122,7 @@ def torque_is_determined(model: RobotModel, motion: RecordedMotion) -> NDArray[n
     factors = LinkTree.of(model).couplings
     reach = math.ceil(_REACH / motion.step) if motion.step else 0
     rest = at_rest(motion.qd @ factors.T, motion.qdd @ factors.T, float(np.median(np.diff(motion.time))), reach)
-    return ~motion.still & (rest.astype(np.float64) @ np.abs(factors) == 0.0)
+    return np.asarray(~motion.still & (rest.astype(np.float64) @ np.abs(factors) == 0.0), dtype=np.bool_)
 
 
 def root_mean_square(values: Array) -> Array:
