@@ -133,7 +133,10 @@ def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel])
     parameterization = Parameterization.of(model, "none")
     one, many = (
         estimate_base(parameterization, samples, Factors.of(parameterization, samples))
-        for samples in (Samples.of(parameterization, [m]) for m in (once, again))
+        for samples in (
+            replace(Samples.of(parameterization, [m]), used=np.ones(m.q.shape, dtype=np.bool_))  # repeats are no rest
+            for m in (once, again)
+        )
     )
     np.testing.assert_allclose(many.values, one.values, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(many.deviations, one.deviations, rtol=0.2)
