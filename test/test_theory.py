@@ -89,7 +89,6 @@ def test_misprints_are_marked_in_the_index(book: str) -> None:
         assert (f"errata.md#{book.lower()}" in row[1]) == bool(wrong.intersection(numbers(row[0]))), row[0]
 
 
-@pytest.mark.slow
 def test_a_broken_function_fails_a_named_test() -> None:
     """Ten rows of the index, drawn by the commit; `make check-index` takes all of them."""
     assert not findings(drawn(index(), 10), jobs=1)

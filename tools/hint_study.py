@@ -128,8 +128,11 @@ def main() -> None:
     """Run all cases, and print the wrong ones and a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2, help="number of seeds (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="first seed (default: %(default)s)")
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
-    results = [run(*case) for case in product(ARMS, CAUSES, range(parser.parse_args().seeds))]
+    seeds = range(options.first, options.first + options.seeds)
+    results = [run(*case) for case in product(ARMS, CAUSES, seeds)]
     for wrong in (result for result in results if not result["right"]):
         print(*wrong["case"], *wrong["hints"], sep="\n  ")
     print(f"{'cause':20}{'right':>12}{'false':>8}{'intervals that hold':>22}")
