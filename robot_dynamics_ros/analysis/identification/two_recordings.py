@@ -39,7 +39,7 @@ _TINY = 1e-12  # Nm or N
 _OTHER_MOTION = 0.5  # distance of the positions, as a share of the joint's standard deviation
 _MIN_SPREAD = 1e-3  # rad or m
 _HOLE = 1.5  # median steps
-_SETTLED = 0.1  # last change of a gain, as a share of the half-width of its interval
+_UNCHANGED = 0.1  # last change of a gain, as a share of the half-width of its interval
 _WIDE = 0.5  # half-width of an interval, as a share of mass, largest moment of inertia or gain
 _WIDE_CENTRE = 0.05  # m
 
@@ -112,7 +112,7 @@ def estimate_drive_gains(
             break
         expected = (columns @ fit.values[n:] + known) / np.where(gains == 0.0, np.inf, gains)
     result = fit.intervals(lambda x: x[:n])
-    converged = np.abs(gains - last) < _SETTLED * result.half_widths
+    converged = np.abs(gains - last) < _UNCHANGED * result.half_widths
     return _determined(result, np.where(converged, _WIDE * np.abs(gains), 0.0))
 
 
