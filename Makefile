@@ -176,7 +176,7 @@ test-jazzy: ## the same with Ubuntu 24.04's
 	@$(MAKE) test-distribution DISTRIBUTION=jazzy VENV=.venv-jazzy PYTHON='$(PYTHON_JAZZY)'
 
 # Without ROS, and therefore without tests that import its messages.
-DISTRIBUTION_TESTS := $(addprefix test/,analysis/identification control dynamics oracles recordings/bags runs simulation \
+DISTRIBUTION_TESTS := $(addprefix test/,analysis/diagnosis analysis/identification control dynamics oracles recordings/bags runs simulation \
 	textbooks test_public_robots.py test_robots.py test_textbook.py)
 test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
 	@$(BIN)/python -m pytest $(PARALLEL) --timeout 1800 $(DISTRIBUTION_TESTS) $(PYTEST_ARGS)

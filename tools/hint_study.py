@@ -21,7 +21,7 @@ from scipy.spatial.transform import Rotation
 from test_public_robots import ROBOTS
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.hints import hints
+from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support.gears import Gears

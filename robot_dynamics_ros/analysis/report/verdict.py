@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.analysis.identification.hints import hints
+from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis
 from robot_dynamics_ros.analysis.report.recording import (
     CRITERION,

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification.estimate import FRICTION_KINDS, Identification, identify
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
-from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.model_files import differences, lost_properties, mjcf_text, urdf_text
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion

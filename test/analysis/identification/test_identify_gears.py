@@ -7,8 +7,8 @@ import pytest
 from test_public_robots import ROBOTS as PUBLIC
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification import dynamics_document, identify, write_dynamics_file
-from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support.gears import Gears

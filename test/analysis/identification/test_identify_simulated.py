@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import signal
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification.estimate import identify
-from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
 from robot_dynamics_ros.analysis.identification.least_squares import BaseEstimate, Factors, Samples, estimate_base
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion

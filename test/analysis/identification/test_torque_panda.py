@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification import dynamics_document, identify, write_dynamics_file
-from robot_dynamics_ros.analysis.identification.hints import hints
 from robot_dynamics_ros.analysis.identification.least_squares import Factors, Samples, estimate_base
 from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization

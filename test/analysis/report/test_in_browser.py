@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.hints import hints
+from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.report import read_recording, write_report
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.cli.main import main

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.causes import (
+from robot_dynamics_ros.analysis.diagnosis.causes import (
     DELAY,
     FRICTION,
     LINKS,
@@ -20,7 +20,7 @@ from robot_dynamics_ros.analysis.identification.causes import (
     causes,
     friction,
 )
-from robot_dynamics_ros.analysis.identification.corrections import (
+from robot_dynamics_ros.analysis.diagnosis.corrections import (
     Correction,
     beyond_limits,
     corrections,

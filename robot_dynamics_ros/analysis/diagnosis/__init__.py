@@ -1,0 +1,1 @@
+"""Probable causes of the difference between measured and model torque. Start with hints.py."""
