@@ -18,7 +18,8 @@ def prepare(page: str) -> dict[str, Any]:
     elif page == "docs/report.md":
         _run("simulate", "panda", "--duration", "8", "-o", "BAG")
     elif page == "docs/identify.md":
-        _run("excite", "--robot", "panda", "--duration", "8", "--restarts", "1", "-o", "controller.yaml")
+        slow = ("--margin", "0.3", "-o", "controller.yaml")  # within the limits with the hand too
+        _run("excite", "--robot", "panda", "--duration", "8", "--restarts", "1", *slow)
         motion = ("simulate", "panda", "--config", "controller.yaml", "-o")
         _run(*motion, "BAG")
         _run(*motion, "TOOL_BAG", "--plant-dynamics", "panda_hand")
