@@ -137,6 +137,7 @@ def test_euler_integration(run: Callable[..., str]) -> None:
     assert_picture("euler_integration.png")
 
 
+@np.printoptions()  # the tour changes them
 def test_tour_gives_the_results_in_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     """It also prints what is stored as its output, but for numbers."""
     matplotlib.use("Agg")
