@@ -70,7 +70,7 @@ def use_one_of(name: object, known: Iterable[str]) -> str:
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with its control characters, except for white space, replaced by escape sequences of Python.
+    """Return ``text`` with control characters, except for tab and line ends, replaced by escape sequences of Python.
 
     Text from bags, URDFs and messages can contain sequences that control a terminal.
     """

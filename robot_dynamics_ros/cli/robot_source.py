@@ -278,8 +278,9 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
     """Return the robot of --robot if given, else that of ``bag``.
 
     The bag's robot is that of ~/configuration of a controller in the namespace of the topic ``near`` (None: of the
-    joint states), else that of robot_description. --dynamics replaces its dynamics file. Raises RobotDynamicsError if
-    there is no robot, and if bag or files cannot be read.
+    joint states, by the options of ``add_joint_states``), else that of robot_description. --dynamics replaces its
+    dynamics file; --gravity is not applied. Raises RobotDynamicsError if there is no robot, if --topic must choose
+    between several topics, and if bag or files cannot be read.
     """
     if arguments.robot is not None:
         return named_robot(arguments)

@@ -54,7 +54,7 @@ class ControllerSession:
     watch_period
         Time (s) until the next call of ``watch``.
     state_stamp
-        Stamp (ns) of the last valid state, by the ROS clock; 0 before the first one.
+        Stamp (ns) of the last state since the activation that was fit for the law, by the ROS clock; 0: none yet.
     """
 
     def __init__(
@@ -125,7 +125,10 @@ class ControllerSession:
         return Output() if controller is None else Output(controller.finish(now.steady))
 
     def tune(self, settings: ControllerSettings) -> None:
-        """Apply new settings; RobotDynamicsError, naming setting and cure, for invalid ones, which change nothing."""
+        """Apply new settings but ``update_rate`` and ``robot_compensates_gravity``, which need a new session.
+
+        Raises RobotDynamicsError, naming setting and cure, for invalid settings, which change nothing.
+        """
         if self.controller is not None:
             self.controller.tune(settings)
         else:
@@ -211,10 +214,10 @@ class ControllerSession:
         return self._cycle(self.controller, self._clock.seconds(now.stamp), now, self.state_stamp)
 
     def watch(self, now: Now) -> Output:
-        """Check for missing states and cycles; return a command if they are missing.
+        """Check for missing states and cycles; the output has a command if they are missing, and is empty otherwise.
 
-        To be called every ``watch_period`` (s), which is then the period of the cycles, as it is while a rate limit
-        slows the effort, so that the effort changes at the configured rate.
+        To be called every ``watch_period`` (s), which each call sets: 0.02 s, or the period of the cycles, if shorter,
+        while commands are due or a rate limit slows the effort, so that it changes at the configured rate.
         """
         self.watch_period, controller = WATCH_PERIOD, self.controller
         command = None if controller is None else controller.watch(now.steady)

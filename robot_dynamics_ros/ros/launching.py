@@ -202,7 +202,10 @@ def existing_file(argument: str, value: str) -> Path:
 
 
 def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
-    """Return the parameters that define ``robot`` for a Node, as texts that are not parsed as YAML."""
+    """Return the parameters of a Node that define ``robot``: robot_description, dynamics_file, joints and locked.
+
+    The first two are texts, the others lists of texts, absent if empty; none is parsed as YAML.
+    """
     return {
         "robot_description": ParameterValue(robot.urdf, value_type=str),
         "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),

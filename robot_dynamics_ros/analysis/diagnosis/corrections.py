@@ -77,10 +77,11 @@ class Correction:
 
 
 def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
-    """Return hints, without a fit, for a motion that contradicts itself or the limits of position and velocity.
+    """Return hints, without a fit, for a motion that contradicts itself or the limits; empty if there are none.
 
-    These are velocities that are not the derivative of the position, positions that need far more than the range within
-    the limits, and velocities far above theirs. Torques of such a motion tell nothing.
+    ``motion`` has the joints of ``model``, in its order. The hints are for velocities that are not the derivative of
+    the position or, if there are none, for positions more than 4 pi (rad or m) beyond a limit and velocities above five
+    times theirs. Torques of such a motion tell nothing.
     """
     velocities: dict[str, list[str]] = {}
     steps = np.diff(motion.time)

@@ -206,7 +206,11 @@ class Viewer:
 
 
 def open_page(url: str) -> None:
-    """Open ``url`` in the user's browser; do nothing without a display, since webbrowser would use the terminal."""
+    """Open ``url`` in the user's browser, in a background thread.
+
+    Do nothing if none of the environment variables DISPLAY, WAYLAND_DISPLAY and BROWSER is set, since webbrowser would
+    use the terminal.
+    """
     if any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()  # it may wait for the browser
 

@@ -49,7 +49,8 @@ class FirstStates:
     def suffice(self, safety: SafetySettings) -> bool:
         """Return True if ``check`` is possible: the velocity is known, or not checked.
 
-        It is known if it is measured, or if the states last long enough to differentiate their positions.
+        It is known if it is measured, or if the states span 50 ms or more, so that their positions can be
+        differentiated; it is not checked if ``activation_max_velocity`` is infinite. False without states.
         """
         if not self._samples:
             return False

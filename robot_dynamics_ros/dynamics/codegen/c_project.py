@@ -38,9 +38,11 @@ class Facts(NamedTuple):
     units
         Unit of the position of each, "rad" or "m".
     limits
-        Arrays (n,) by name: position_lower, position_upper, velocity_limits and effort_limits.
+        Arrays (n,) by name: position_lower, position_upper (rad or m), velocity_limits (per s) and effort_limits (Nm or
+        N).
     gravity, payload
-        Acceleration of gravity (3,), and the model's payload (10,) in the frame of its link.
+        Acceleration of gravity (3,), m/s^2, in the root frame; the model's payload (10,): mass (kg), first moment
+        (3,), kg m, and ixx ixy ixz iyy iyz izz (kg m^2) about the origin of its link's frame.
     payload_link
         Name of the link with the payload.
     links

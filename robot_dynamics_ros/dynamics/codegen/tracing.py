@@ -65,7 +65,11 @@ JACOBIAN_DOT_QD = Algorithm("jacobian_dot_qd", ("q", "qd"), "product", 1)  # (6,
 
 
 class LinkPlacement(NamedTuple):
-    """Link of POSE, JACOBIAN or JACOBIAN_DOT_QD: its body, -1 for the fixed base, and its placement (12,) on it."""
+    """Link of POSE, JACOBIAN or JACOBIAN_DOT_QD.
+
+    ``body`` is the index of its body, -1 for the fixed base. ``frame`` (12,) is the link's frame in the body's:
+    rotation row by row (9), then origin (3), m.
+    """
 
     body: int
     frame: Array

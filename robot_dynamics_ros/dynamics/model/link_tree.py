@@ -35,7 +35,8 @@ class Link:
     prismatic
         True for a prismatic joint along z, False for a revolute joint about z.
     rotation, position
-        Axes (3, 3), as columns, and origin (3,), m, of the frame in the parent's frame at joint position zero.
+        Axes (3, 3), as columns, and origin (3,), m, of the frame in the parent's frame at joint position zero, of a
+        coupled joint at its constant offset.
     mass
         Mass, kg.
     com

@@ -32,7 +32,10 @@ class Event:
 
 
 def read_statuses(message: Message) -> list[Event] | None:
-    """Return the statuses of a diagnostic_msgs/DiagnosticArray; None if the message cannot be decoded."""
+    """Return the statuses of a diagnostic_msgs/DiagnosticArray; None if the message cannot be decoded.
+
+    ``fault`` is False in all, since it depends on earlier messages.
+    """
     try:
         array: Any = message_types().deserialize_cdr(message.data, DIAGNOSTIC_ARRAY)
     except Exception:  # broken bytes raise errors of many types

@@ -31,10 +31,11 @@ class FieldDifference:
     """One field of a topic, such as ``panda_joint1 position``, in both recordings; units are those of the message.
 
     ``count`` values were compared, of which ``beyond`` differ by more than the tolerance. In ``only_a`` and ``only_b``
-    paired messages only one recording has the field. ``largest`` and ``rms`` are differences, and ``mean`` is that of
-    B - A over the finite ones; None for values other than floating-point numbers, inf if only one of two is finite.
-    ``largest_at`` is the place of the largest difference, None if it is 0, and ``a`` and ``b`` are its values; for
-    texts and integers those of the first difference. ``first_at`` is the first place beyond the tolerance, or None.
+    paired messages only one recording has the field. ``largest`` and ``rms`` are absolute differences, inf if only one
+    of two values is finite. ``mean`` is the sum of the finite differences B - A over ``count``. The three are None for
+    values other than floating-point numbers. ``largest_at`` is the place of the largest difference, None if it is 0,
+    and ``a`` and ``b`` are its values, then 0.0; for texts and integers those of the first difference. ``first_at`` is
+    the first place beyond the tolerance, or with the field in one message only, or None.
     """
 
     name: str

@@ -42,7 +42,10 @@ def formula_lines(terms: Mapping[str, Any], q: Sequence[Any], language: str = "t
 
 
 def vector_line(name: str, vector: Any, q: Sequence[Any]) -> str:
-    """Return a vector as an equation in one line, such as ``w1 = (0, 0, q1')``."""
+    """Return a vector of SymPy expressions as an equation in one line, such as ``w1 = (0, 0, q1')``.
+
+    ``q`` are the symbols of the positions, in the order of the joints; numbers have four significant digits.
+    """
     return f"{name} = ({', '.join(formula_text(entry, q) for entry in vector)})"
 
 
