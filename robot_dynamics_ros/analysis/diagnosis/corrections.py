@@ -25,6 +25,7 @@ _SIGNIFICANT = 3.0  # standard errors
 _DEGREE = np.pi / 180.0  # rad
 _STARTS = np.arange(-5, 7) / 6.0  # shares of the largest offset, at which the search for a zero begins
 _LONGEST = 0.5  # m, of the zero of a prismatic joint
+_LEAST_ZERO = 0.02, 0.002  # rad and m: smaller ones are within the accuracy of a calibration
 _STEPS, _SMALL = 4, 1e-4  # Gauss-Newton steps, and the change (rad or m) of a difference quotient
 _TINY = 1e-9
 _MAX_STEP = 1.5  # median steps between samples without a gap
@@ -307,7 +308,8 @@ def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
         steps = [moment[k].sum() / (square[k].sum() + _TINY) for k in _without_blocks(len(moment))]
         deviation = _jackknife(np.array(steps))
         offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
-        if abs(offset) > _SIGNIFICANT * deviation and cost(offset * unit) < cost(0.0 * unit):
+        least = max(_SIGNIFICANT * deviation, _LEAST_ZERO[prismatic])
+        if abs(offset) > least and cost(offset * unit) < cost(0.0 * unit):
             yield replace(
                 plain,
                 hint=f"the recorded position of {name} has another zero: it is {interval(-offset, deviation)} "
