@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.diagnosis.causes import Evidence, friction, interval
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
-from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import jackknife, root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
@@ -261,7 +261,7 @@ def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
 def _uncertain_factor(measured: Array, torque: Array, others: Array) -> tuple[float, float]:
     """Return the factor of ``torque`` in ``measured``, fitted along with ``others``, and its standard error."""
     without = [_factor(measured[rows], torque[rows], others[rows])[0] for rows in _without_blocks(len(measured))]
-    return _factor(measured, torque, others)[0], _jackknife(np.array(without))
+    return _factor(measured, torque, others)[0], float(jackknife(np.array(without)))
 
 
 def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correction]:
@@ -306,7 +306,7 @@ def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
             moment, square = -(slope * here) @ weights, slope**2 @ weights
             offset += float(moment.sum() / (square.sum() + _TINY))
         steps = [moment[k].sum() / (square[k].sum() + _TINY) for k in _without_blocks(len(moment))]
-        deviation = _jackknife(np.array(steps))
+        deviation = float(jackknife(np.array(steps)))
         offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
         least = max(_SIGNIFICANT * deviation, _LEAST_ZERO[prismatic])
         if abs(offset) > least and cost(offset * unit) < cost(0.0 * unit):
@@ -323,11 +323,6 @@ def _without_blocks(count: int) -> list[NDArray[np.intp]]:
     """Return the indices of ``count`` samples without those of one of consecutive blocks, for each block."""
     rows = np.arange(count)
     return [np.setdiff1d(rows, block) for block in np.array_split(rows, _BLOCKS)]
-
-
-def _jackknife(estimates: Array) -> float:
-    """Return the standard error (Efron 1982) of an estimate by its values (blocks,) without one block each."""
-    return float(np.sqrt((len(estimates) - 1) * estimates.var()))
 
 
 def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:

@@ -26,7 +26,12 @@ from robot_dynamics_ros.analysis.diagnosis.corrections import (
     corrections,
     impossible_motion,
 )
-from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    TorqueAnalysis,
+    analyse_torque,
+    jackknife,
+    root_mean_square,
+)
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -233,7 +238,7 @@ class _CrossValidation:
         """
         columns, whole = self._indices(names), self._blocks.sum(axis=0)
         values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)
-        variances = (_BLOCKS - 1) / _BLOCKS * ((others - others.mean(axis=0)) ** 2).sum(axis=0)
+        variances = jackknife(others) ** 2
         cost, links = self.cost(names), [*names, *({LINKS} - set(names))]
         more = [*links, *({FRICTION} - set(names))]
         if self.cost(more) < _BETTER * cost:

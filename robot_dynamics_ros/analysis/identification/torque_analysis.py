@@ -144,6 +144,11 @@ def largest_bearing_loads(model: RobotModel, motion: RecordedMotion) -> list[dic
     return [{"joint": name, **dict(zip(LOADS, numbers, strict=True))} for name, numbers in rows]
 
 
+def jackknife(estimates: Array) -> Array:
+    """Return standard errors (...) by the estimates (blocks, ...) without one block of samples each: Efron 1982."""
+    return np.asarray(np.sqrt((len(estimates) - 1) * estimates.var(axis=0)))
+
+
 def root_mean_square(values: Array) -> Array:
     """Return the root mean square (n,) of the columns of ``values`` (m, n)."""
     return np.asarray(np.sqrt(np.einsum("ij,ij->j", values, values) / len(values)))

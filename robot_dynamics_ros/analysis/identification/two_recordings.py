@@ -21,7 +21,7 @@ from robot_dynamics_ros.analysis.identification.estimate import body_parameters,
 from robot_dynamics_ros.analysis.identification.least_squares import Samples
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
-from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import jackknife, root_mean_square
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -146,7 +146,7 @@ class _Fit(NamedTuple):
         """Return quantities ``derived`` from the parameters, the first of which determine them one by one."""
         values, count, total = derived(self.values), len(self.blocks), self.blocks.sum(axis=0)
         left = np.array([derived(_solution(total - block)[0]) for block in self.blocks])
-        deviations = np.sqrt((count - 1) * left.var(axis=0))
+        deviations = jackknife(left)
         half_widths = stats.t.ppf(0.975, count - 1) * deviations
         return Intervals(values, np.where(self.excited[: len(values)], half_widths, np.inf))
 

@@ -271,9 +271,8 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
         cells += [_number(limit), f"{_number(100 * share, 3)} %" if math.isfinite(limit) else _NONE]
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
-            cells[4] = _number(
-                float(analysis.size(analysis.motion.tau)[j])
-            )  # filtered, and without rest, as the residual is
+            measured = analysis.size(analysis.motion.tau)  # filtered, and without rest, as the residual is
+            cells[4] = _number(float(measured[j]))
             allowed, explained = float(allowed_residuals(recording, analysis)[j]), analysis.explained_in_words[j]
             cells += [_number(float(analysis.rms[j])), _number(allowed), _number(float(analysis.bias[j]), 3)]
             cells.append(_NONE if explained == "-" else explained)
