@@ -85,9 +85,9 @@ def causes(model: RobotModel) -> Mapping[str, Cause]:
         "another direction of gravity": _gravity,
         **{f"a payload on {links[body]}": partial(_payload, body) for body in _payload_bodies(model)},
         FRICTION: friction,
-        "friction by load": _load_friction,
+        "friction by load": load_friction,
         "constant offsets": _offsets,
-        "rotor inertia": _rotors,
+        "rotor inertia": rotors,
         DELAY: _delay,
         LINKS: _links,
     }
@@ -268,7 +268,8 @@ def _dry(motion: RecordedMotion, level: Callable[[Array, Array, Array], Array]) 
     return motion.filtered(lambda q, qd, qdd: np.sign(qd) * level(q, qd, qdd)) * ~rest
 
 
-def _load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
+def load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    """Return the hypothesis of friction by load, with the n load coefficients of ``model``'s joints."""
     motion = evidence.motion
     dry = _dry(motion, lambda q, qd, qdd: np.abs(model.gear_load(q, qd, qdd)))
     columns = dry[:, :, np.newaxis] * np.eye(model.n)
@@ -304,7 +305,8 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
     return Hypothesis(columns, describe, np.zeros(model.n), complexity=1.25)
 
 
-def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
+def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    """Return the hypothesis of n rotor inertias (kg m^2 or kg) at ``model``'s joints."""
     motion = evidence.motion
     columns = motion.qdd[:, :, np.newaxis] * np.eye(model.n)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.diagnosis.causes import Evidence, friction, interval
+from robot_dynamics_ros.analysis.diagnosis.causes import Evidence, friction, interval, load_friction, rotors
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import jackknife, root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -236,14 +236,13 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
 def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield the gain of each joint's effort that the model's torque without friction determines to differ from 1.
 
-    Friction and an offset are fitted too, so that neither counts as a gain. If the torque with the model's friction has
-    the same gain within its uncertainty, this more precise gain is taken.
+    Friction, also by load, and rotor inertia are fitted too, so that they do not count as a gain. If the torque with the
+    model's friction has the same gain within its uncertainty, this more precise gain is taken.
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
-    rigid, columns = model.inverse_dynamics(motion.q, motion.qd, motion.qdd), friction(model, evidence).columns
+    rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
     whole = rigid + motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
-    for j, name in enumerate(motion.joint_names):
-        others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
+    for j, (name, others) in enumerate(zip(motion.joint_names, _gear_columns(model, evidence), strict=True)):
         factor, error = _uncertain_factor(motion.tau[:, j], rigid[:, j], others)
         if factor < _SIGNIFICANT * error or abs(factor - 1.0) < _SIGNIFICANT * error:
             continue
@@ -281,12 +280,11 @@ def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[C
 def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield an offset for the position of each joint whose zero the model's torque determines to differ.
 
-    Gauss-Newton starts at the best of several offsets; friction is fitted too.
+    Gauss-Newton starts at the best of several offsets; friction, also by load, and rotor inertia are fitted too.
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
     known = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
-    columns = friction(model, evidence).columns
-    bases = [np.linalg.svd(columns[:, j, j :: model.n], full_matrices=False)[0] for j in range(model.n)]
+    bases = [np.linalg.svd(columns, full_matrices=False)[0] for columns in _gear_columns(model, evidence)]
 
     def error(offsets: Array) -> Array:
         left = motion.tau - known - model.inverse_dynamics(motion.q + offsets, motion.qd, motion.qdd)
@@ -319,6 +317,12 @@ def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
             )
 
 
+def _gear_columns(model: RobotModel, evidence: Evidence) -> list[Array]:
+    """Return for each joint the columns (m, 5) of friction, friction by load and rotor inertia."""
+    columns = np.concatenate([cause(model, evidence).columns for cause in (friction, load_friction, rotors)], axis=2)
+    return [columns[:, j, j :: model.n] for j in range(model.n)]
+
+
 def _without_blocks(count: int) -> list[NDArray[np.intp]]:
     """Return the indices of ``count`` samples without those of one of consecutive blocks, for each block."""
     rows = np.arange(count)
@@ -329,15 +333,13 @@ def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
     """Return the ratio (n,) of measured to model torque, and its standard error (n,).
 
     The error is infinite if the ratio does not explain most of the measured torque.
-    Where it fits far better, friction and an offset are fitted too, instead of the model's friction.
+    Where it fits far better, friction and rotor inertia are fitted too, instead of the model's friction.
     """
     motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
     whole = rigid + model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
-    columns = friction(model, evidence).columns
     factors, errors = np.ones(model.n), np.full(model.n, np.inf)
-    for j in range(model.n):
-        others = np.column_stack([np.ones(len(rigid)), columns[:, j, j :: model.n]])
+    for j, others in enumerate(_gear_columns(model, evidence)):
         chosen = motion.tau[:, j], whole[:, j], others[:, :0]
         free = motion.tau[:, j], rigid[:, j], others
         factors[j], share, error = _factor(*chosen)
