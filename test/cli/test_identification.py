@@ -282,6 +282,17 @@ def test_identify_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ("in_file", found.base_values),
     ):
         assert [row[key] for row in facts["base_parameters"]] == list(values)
+    run("report", bag, "--robot", SCARA, "--dynamics", tmp_path / "new.yaml", "-o", tmp_path / "report.html")
+    cells = re.findall(r">([^<]+)</td><td>(\S+) \+- (\S+)</td><td>(\S+)</td>", (tmp_path / "report.html").read_text())
+    shown = {name: list(map(float, numbers)) for name, *numbers in cells}
+    assert len(shown) == len(facts["base_parameters"])
+    for row in facts["base_parameters"]:
+        value, half, in_file = shown[row["name"]]
+        assert half == pytest.approx(2.0 * row["deviation"], rel=0.2, abs=1.1e-3 * abs(row["estimate"]))
+        assert value == pytest.approx(row["estimate"], abs=0.51 * half) and in_file == pytest.approx(
+            row["in_file"], rel=1e-3
+        )
+    capsys.readouterr()
     written = load_yaml((tmp_path / "new.yaml").read_text(encoding="utf-8"))["joints"]
     for row in facts["joints"]:
         assert row["viscous"]["value"] == written[row["joint"]]["viscous"]

@@ -236,8 +236,8 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
 def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield the gain of each joint's effort that the model's torque without friction determines to differ from 1.
 
-    Friction, also by load, and rotor inertia are fitted too, so that they do not count as a gain. If the torque with the
-    model's friction has the same gain within its uncertainty, this more precise gain is taken.
+    Friction, also by load, and rotor inertia are fitted too, so that they do not count as a gain. If the torque with
+    the model's friction has the same gain within its uncertainty, this more precise gain is taken.
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)

@@ -1,13 +1,15 @@
-"""Dynamics file of an identified model."""
+"""Dynamics file of an identified model, with a table of what was identified in its comments."""
 
 from __future__ import annotations
 
 import copy
+import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
@@ -22,6 +24,8 @@ from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 _LARGEST_LOAD = 0.9  # coefficient, at rest
 _FRICTION_KEYS = {field.name for field in fields(JointDynamics)} - {"rotor_inertia", "gear_ratio", "rotor_carrier"}
 _TABLES = ("joints", "links", "couplings")
+_TABLE_HEAD = f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"
+_TABLE_ROW = re.compile("^#" + 3 * r" +(-?\d+(?:\.\d*)?(?:e[+-]\d+)?)" + "  (.+)$", re.MULTILINE)
 
 
 def dynamics_document(identification: Identification, prior: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +84,44 @@ def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> 
         ratio = entry.get("static", 0.0) / (min(entry["coulomb"], entry["coulomb_negative"]) or np.inf)
         entry["load_coefficient"] = min(entry["load_coefficient"], _LARGEST_LOAD / max(1.0, ratio))
     return entry
+
+
+class IdentifiedParameter(NamedTuple):
+    """A base parameter, in SI units.
+
+    Attributes
+    ----------
+    name
+        Linear combination of parameters, or a friction coefficient.
+    estimate, deviation
+        Unconstrained least-squares estimate and its standard deviation.
+    in_file
+        Value by the dynamics file, whose inertias are physically consistent.
+    """
+
+    name: str
+    estimate: float
+    deviation: float
+    in_file: float
+
+
+def identified_parameters(identification: Identification) -> list[IdentifiedParameter]:
+    """Return all base parameters of an identification."""
+    estimate = identification.estimate
+    columns = estimate.base.names, estimate.values, estimate.deviations, identification.base_values
+    return list(itertools.starmap(IdentifiedParameter, zip(*columns, strict=True)))
+
+
+def parameter_table(parameters: Sequence[IdentifiedParameter]) -> list[str]:
+    """Return the lines of a table of ``parameters``, for ``read_parameter_table``."""
+    row = "{0.estimate:>11.4g}{0.deviation:>11.2g}{0.in_file:>13.4g}  {0.name}".format
+    return [_TABLE_HEAD, *map(row, parameters)]
+
+
+def read_parameter_table(text: str) -> list[IdentifiedParameter]:
+    """Return the parameters of the ``parameter_table`` in the comments of a dynamics file; empty without one."""
+    rows = _TABLE_ROW.findall(text.partition(_TABLE_HEAD)[2])
+    return [IdentifiedParameter(name, *map(float, numbers)) for *numbers, name in rows]
 
 
 def write_dynamics_file(

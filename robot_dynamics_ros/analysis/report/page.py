@@ -11,10 +11,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
 from robot_dynamics_ros import __version__
+from robot_dynamics_ros.analysis.diagnosis.causes import interval
+from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
+from robot_dynamics_ros.analysis.identification.identified_file import IdentifiedParameter
 from robot_dynamics_ros.analysis.identification.torque_analysis import LOADS, largest_bearing_loads
 from robot_dynamics_ros.analysis.report import figures
 from robot_dynamics_ros.analysis.report.figures import Figure
@@ -41,13 +45,19 @@ _QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
 _STYLE, _SCRIPT = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
 
 
-def write_report(recording: Recording, output: str | Path, *, overwrite: bool = False) -> list[Statement]:
+def write_report(
+    recording: Recording,
+    output: str | Path,
+    *,
+    identified: Mapping[str, Sequence[IdentifiedParameter]] = MappingProxyType({}),
+    overwrite: bool = False,
+) -> list[Statement]:
     """Write the report of a recording as one HTML page that needs no network. Return the statements of its verdict.
 
-    Raises BagError if the file cannot be written, or exists and ``overwrite`` is False, and RobotDynamicsError if
-    plotly is not installed.
+    ``identified`` has parameters for a table, by the name of their dynamics file. Raises BagError if the file cannot be
+    written, or exists and ``overwrite`` is False, and RobotDynamicsError if plotly is not installed.
     """
-    text, statements = _html(recording)
+    text, statements = _html(recording, identified)
     try:
         with Path(output).open("w" if overwrite else "x", encoding="utf-8") as file:
             file.write(text)
@@ -56,7 +66,7 @@ def write_report(recording: Recording, output: str | Path, *, overwrite: bool = 
     return statements
 
 
-def _html(recording: Recording) -> tuple[str, list[Statement]]:
+def _html(recording: Recording, identified: Mapping[str, Sequence[IdentifiedParameter]]) -> tuple[str, list[Statement]]:
     try:
         from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # slow to load
     except ImportError:
@@ -74,6 +84,7 @@ def _html(recording: Recording) -> tuple[str, list[Statement]]:
     _add_faults(page, recording)
     _add_tracking(page, recording, answered, errors)
     _add_torque(page, recording)
+    _add_identified(page, identified)
     _add_timing(page, recording, answered)
     _add_joints(page, recording, errors)
     title = escape("/".join(recording.path.resolve().parts[-2:]))
@@ -250,6 +261,19 @@ def _add_torque(page: _Page, recording: Recording) -> None:
         page.table(
             ("joint", *LOADS.values()), [(row["joint"], *(_number(row[key]) for key in LOADS)) for row in loads], 1
         )
+
+
+def _add_identified(page: _Page, identified: Mapping[str, Sequence[IdentifiedParameter]]) -> None:
+    if identified:
+        page.section("identified", "Identified parameters")
+    for file, parameters in identified.items():
+        page.text(
+            f"{file}: friction, then the other base parameters, in SI units. Estimates of unconstrained least squares "
+            "with 95 % intervals; values in the file, whose inertias are physically consistent."
+        )
+        ordered = sorted(parameters, key=lambda one: one.name.rpartition(".")[2] not in COEFFICIENTS)
+        rows = [(one.name, interval(one.estimate, one.deviation), _number(one.in_file)) for one in ordered]
+        page.table(("parameter", "estimate", "in the file"), rows, words=1)
 
 
 def torque_rows(recording: Recording) -> list[Sequence[str]]:

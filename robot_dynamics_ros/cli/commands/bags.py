@@ -190,17 +190,22 @@ def run_report(arguments: argparse.Namespace) -> None:
 
     Raises RobotDynamicsError for a bag or a robot that cannot be read.
     """
-    from robot_dynamics_ros.analysis.report import read_recording, write_report  # slow to load: not for record and play
+    # slow to load: not for record and play
+    from robot_dynamics_ros.analysis.identification.identified_file import read_parameter_table
+    from robot_dynamics_ros.analysis.report import read_recording, write_report
 
     check_output(arguments, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic, report=True)
     model, other, reason, given = None, None, "", arguments.compare_dynamics
+    texts: dict[str, str] = {}  # of the dynamics files
     rename = dict(arguments.rename)
     try:
         source = recorded_robot(arguments, arguments.bag)
         model = load_robot(arguments, arguments.bag, source)
+        texts[source.dynamics or "recorded dynamics file"] = source.dynamics_content()
         if given is not None:
             second = replace(source, dynamics=dynamics_file(given), dynamics_text="")
+            texts[str(given)] = second.dynamics_content()
             other = Path(given).name, second.model(joints=model.joint_names, gravity=model.gravity.tolist())
     except RobotDynamicsError as error:
         if arguments.robot is not None or given is not None:
@@ -217,7 +222,8 @@ def run_report(arguments: argparse.Namespace) -> None:
         effort_delay=arguments.effort_delay or 0.0,
         drive_gains=drive_gains(arguments, read_joint_names(arguments.bag, topic, rename)),
     )
-    statements = write_report(recording, arguments.output, overwrite=arguments.overwrite)
+    identified = {name: rows for name, text in texts.items() if (rows := read_parameter_table(text))}
+    statements = write_report(recording, arguments.output, identified=identified, overwrite=arguments.overwrite)
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
     for statement in statements:
         print(f"  {statement.title.rstrip('.:')}")

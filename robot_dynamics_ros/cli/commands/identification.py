@@ -17,7 +17,12 @@ import numpy as np
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification.estimate import FRICTION_KINDS, Identification, identify
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
-from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
+from robot_dynamics_ros.analysis.identification.identified_file import (
+    dynamics_document,
+    identified_parameters,
+    parameter_table,
+    write_dynamics_file,
+)
 from robot_dynamics_ros.analysis.identification.model_files import differences, lost_properties, mjcf_text, urdf_text
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import ROUNDING, analyse_torque, root_mean_square
@@ -128,7 +133,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
             for joint, row in deviations.items()
             if row
         },
-        footer=_parameter_table(identification),
+        footer=parameter_table(identified_parameters(identification)),
         overwrite=arguments.overwrite,
     )
     with warnings.catch_warnings():
@@ -164,15 +169,13 @@ def run_identify(arguments: argparse.Namespace) -> None:
 def _facts(identification: Identification, friction: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the quality of the estimate, all base parameters, and ``friction``, the result of ``_friction_rows``."""
     estimate = identification.estimate
-    keys = ("name", "estimate", "deviation", "in_file")
-    columns = (estimate.base.names, estimate.values, estimate.deviations, identification.base_values)
     return {
         "samples": identification.samples,
         "condition": estimate.condition,
         "loss": identification.loss,
         "prior_weight": identification.weight,
         "determined": np.count_nonzero(estimate.deviations < _DETERMINED * np.abs(estimate.values)),
-        "base_parameters": [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)],
+        "base_parameters": [row._asdict() for row in identified_parameters(identification)],
         "joints": friction,
     }
 
@@ -312,14 +315,6 @@ def _friction_cell(entry: dict[str, float | None] | None) -> str:
         return "-"
     deviation = entry["deviation"]
     return f"{entry['value']:.3g} ({'-' if deviation is None else f'{deviation:.2g}'})"
-
-
-def _parameter_table(identification: Identification) -> list[str]:
-    """Return a table with a row for each base parameter: estimate, standard deviation, value in the file."""
-    estimate = identification.estimate
-    header = f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"
-    row = "{:>11.4g}{:>11.2g}{:>13.4g}  {}".format
-    return [header, *map(row, estimate.values, estimate.deviations, identification.base_values, estimate.base.names)]
 
 
 def _holdout_table(held_out: Sequence[dict[str, Any]], friction: str) -> str:
