@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import signal, stats
+from scipy import optimize, stats
 
 from robot_dynamics_ros.analysis.identification.estimate import body_parameters, pseudo_inertia
 from robot_dynamics_ros.analysis.identification.least_squares import Samples
@@ -39,6 +39,7 @@ _TINY = 1e-12  # Nm or N
 _OTHER_MOTION = 0.5  # distance of the positions, as a share of the joint's standard deviation
 _MIN_SPREAD = 1e-3  # rad or m
 _HOLE = 1.5  # median steps
+_SEARCH_STEP = 0.05  # s, of the search for the same place
 _UNCHANGED = 0.1  # last change of a gain, as a share of the half-width of its interval
 _WIDE = 0.5  # half-width of an interval, as a share of mass, largest moment of inertia or gain
 _WIDE_CENTRE = 0.05  # m
@@ -223,29 +224,18 @@ def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedM
 
 def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
     """Return the time (s) to add to that of the second motion, so that the positions agree best over half or more."""
-    spread, step = _spread(loaded), float(np.median(np.diff(loaded.time)))
-    first, second = (
-        (_interpolated(np.arange(m.time[0], m.time[-1], step), m.time, m.q) - loaded.q.mean(axis=0)) / spread
-        for m in (unloaded, loaded)
-    )
+    first, second, spread = unloaded.time, loaded.time, _spread(loaded)
 
-    def correlation(a: Array, b: Array) -> Array:
-        products = [signal.correlate(x, y, method="fft") for x, y in zip(a.T, b.T, strict=True)]
-        return np.asarray(np.sum(products, axis=0))
+    def distance(shift: float) -> float:
+        place = second + shift
+        within = (place >= first[0]) & (place <= first[-1])
+        if np.count_nonzero(within) < 0.5 * min(len(first), len(second)):
+            return np.inf
+        return float(np.square((loaded.q - _interpolated(place, first, unloaded.q))[within] / spread).mean())
 
-    ones = [np.ones((len(x), 1)) for x in (first, second)]
-    counts = np.round(correlation(*ones))
-    squares = np.sum(first**2, axis=1, keepdims=True), np.sum(second**2, axis=1, keepdims=True)
-    distance = correlation(squares[0], ones[1]) + correlation(ones[0], squares[1]) - 2.0 * correlation(first, second)
-    distance = np.where(counts >= 0.5 * min(map(len, ones)), distance / np.maximum(counts, 1.0), np.inf)
-    lag = int(np.argmin(distance)) - len(second) + 1
-    shift = unloaded.time[0] - loaded.time[0] + lag * step
-    velocity = loaded.qd / spread
-    place = loaded.time + shift
-    within = (place > unloaded.time[0]) & (place < unloaded.time[-1])
-    error = (loaded.q - _interpolated(place, unloaded.time, unloaded.q)) / spread
-    between = float((velocity * error)[within].sum() / ((velocity**2)[within].sum() + _TINY))
-    return float(shift + min(max(between, -step), step))
+    start = min(np.arange(first[0] - second[-1], first[-1] - second[0], _SEARCH_STEP), key=distance)
+    bounds = (start - _SEARCH_STEP, start + _SEARCH_STEP)
+    return float(optimize.minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
 
 
 def _spread(motion: RecordedMotion) -> Array:
