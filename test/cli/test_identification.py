@@ -99,7 +99,8 @@ def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     parts = sum(column[f"panda_joint2.{part}"] for part in ("inertia", "velocity", "gravity", "friction", "residual"))
     np.testing.assert_allclose(parts, column["panda_joint2.measured"], atol=1e-6)
     measured = np.sqrt(np.mean(column["panda_joint2.measured"] ** 2))
-    assert f"panda_joint2 Nm {measured:.3f} " in out
+    (shown,) = re.findall(r"panda_joint2 Nm (\S+) ", out)
+    assert float(shown) == pytest.approx(measured, rel=0.05), "it is without reversals that fall on a sample"
 
 
 def test_the_example_finds_the_missing_gripper(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ FORWARDS, BACKWARDS, STATIC, LOAD = map(
 
 REST_SHARE = 0.02
 """Share of its highest speed up to which a joint counts as being at rest."""
+_SIGNLESS = 3e-4  # of a joint's highest speed: noise may reverse a lower one
 _STICKING = 1.5  # of the time that a reversal takes
 _DECAY = 0.05  # of a joint's highest speed, over which friction falls by a factor e
 _STRIBECK_VELOCITIES = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed
@@ -125,16 +126,18 @@ def at_rest(rates: Array, accelerations: Array, dt: float, reach: int) -> NDArra
 
     Friction is undetermined there, since it balances the load. At rest means below 2 % of the joint's highest speed in
     ``rates`` (m, joints), for 1.5 times as long as a reversal takes at its RMS acceleration: less is a reversal without
-    sticking. ``accelerations`` (m, joints) are those of the joints, ``dt`` (s) is the time between samples.
+    sticking. A sample below 0.03 % counts too, since noise may reverse its sign. ``accelerations`` (m, joints) are
+    those of the joints, ``dt`` (s) is the time between samples.
     """
-    slow = REST_SHARE * np.abs(rates).max(axis=0, initial=0.0)
+    fastest = np.abs(rates).max(axis=0, initial=0.0)
+    slow, signless = REST_SHARE * fastest, np.abs(rates) < _SIGNLESS * fastest
     still = np.abs(rates) <= slow
     typical = np.sqrt(np.square(accelerations).mean(axis=0))
     for j in np.flatnonzero(typical > 0.0):
         reversal = 2.0 * slow[j] / (typical[j] * dt)
         shortest = max(1, math.ceil(min(_STICKING * reversal, len(rates) + 1)))
         still[:, j] = binary_opening(still[:, j], np.ones(shortest, dtype=np.bool_))
-    return near(still, reach)
+    return near(still | signless, reach)
 
 
 def near(marked: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:

@@ -67,11 +67,15 @@ def test_friction_columns_match_model_friction(shape: FrictionShape, entry: Any,
 
 
 def test_samples_near_rest_are_left_out_and_reversals_are_not() -> None:
-    """Below 2 % of the highest speed for 1.5 times the 3.8 samples of a reversal, and three samples to each side."""
-    rates = np.r_[np.full(10, 1.0), np.full(10, 0.015), np.full(10, 0.5), np.full(5, 0.01), np.full(10, -0.5)]
-    expected = np.zeros(45, dtype=bool)
-    expected[7:23] = True
-    np.testing.assert_array_equal(at_rest(rates[:, np.newaxis], np.full((45, 1), 0.0105), 1.0, 3)[:, 0], expected)
+    """Below 2 % of the highest speed for 1.5 times the 3.8 samples of a reversal, and three samples to each side.
+
+    One sample suffices where its sign is unknown.
+    """
+    rates = np.r_[np.full(10, 1.0), np.full(10, 0.015), np.full(10, 0.5), np.full(5, 0.01), np.full(10, -0.5), 2e-4]
+    rates = np.append(rates, np.full(9, 0.5))
+    expected = np.zeros(55, dtype=bool)
+    expected[7:23] = expected[42:49] = True
+    np.testing.assert_array_equal(at_rest(rates[:, np.newaxis], np.full((55, 1), 0.0105), 1.0, 3)[:, 0], expected)
 
 
 @pytest.mark.parametrize("shape", [FrictionShape(load=True), FrictionShape(stribeck_velocity=0.7, load=True)])
@@ -111,11 +115,9 @@ def test_estimate_is_weighted_least_squares(load_robot: Callable[..., RobotModel
     samples = Samples.of(parameterization, [motion])
     estimate = estimate_base(parameterization, samples, Factors.of(parameterization, samples))
     base = parameterization.base
-    rows = (
-        parameterization.columns(motion.q, motion.qd, motion.qdd)[:, :, base.independent]
-        / estimate.noise[:, np.newaxis]
-    )
-    matrix, target = rows.reshape(-1, len(base.names)), (motion.tau / estimate.noise).ravel()
+    rows = parameterization.columns(motion.q, motion.qd, motion.qdd)[:, :, base.independent]
+    matrix = (rows / estimate.noise[:, np.newaxis])[samples.used]
+    target = (motion.tau / estimate.noise)[samples.used]
     np.testing.assert_allclose(estimate.values, np.linalg.lstsq(matrix, target, rcond=None)[0], rtol=0, atol=1e-9)
     np.testing.assert_allclose(estimate.noise, noise, rtol=0.05)
     textbook = np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
