@@ -18,8 +18,6 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 _MIN_UNIT_RATIO = 3.0  # measured over the model's torque, or its inverse: smaller ratios are errors of the model
 _EQUAL = 1.5  # ratio of unit factors that errors of the model's masses explain
 _PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
-_EXPLAINED = 0.5  # of a joint's squared measured torque: a factor that explains less is unknown
-_FAR_BETTER = 4.0  # ratio of squared errors
 _FITTED = 1.1  # complexity of a correction with a fitted number
 _SIGNIFICANT = 3.0  # standard errors
 _DEGREE = np.pi / 180.0  # rad
@@ -143,8 +141,9 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield corrections of units, signs or order that ``evidence``, with the joints of ``model``, may need."""
     names = evidence.motion.joint_names
     plain = replace(Correction.none(len(names)), complexity=1.0)
-    yield from _unit_corrections(model, evidence)
-    yield from _gain_corrections(model, evidence)
+    gains = _gains(model, evidence)
+    yield from _unit_corrections(model, *gains)
+    yield from _gain_corrections(model, *gains)
     yield from _degree_corrections(model, evidence.motion)
     yield from _zero_corrections(model, evidence)
     yield replace(
@@ -199,11 +198,10 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
         )
 
 
-def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
+def _unit_corrections(model: RobotModel, factors: Array, errors: Array) -> Iterator[Correction]:
     """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
-    names, plain = evidence.motion.joint_names, replace(Correction.none(model.n), complexity=1.0)
-    factors, errors = _unit_factors(model, evidence)
-    explained = np.isfinite(errors)
+    names, plain = model.joint_names, replace(Correction.none(model.n), complexity=1.0)
+    explained = np.abs(factors) > _SIGNIFICANT * errors
     if not explained.any():
         return
     common = float(np.median(factors[explained]))
@@ -217,7 +215,7 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
             f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
         )
-    factors = np.where(explained, factors, common)
+    factors, errors = np.where(explained, factors, common), np.where(explained, errors, np.inf)
     spread = np.maximum(factors / common, common / factors)
     if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
         return
@@ -233,34 +231,42 @@ def _unit_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correct
         )
 
 
-def _gain_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
-    """Yield the gain of each joint's effort that the model's torque without friction determines to differ from 1.
+def _gain_corrections(model: RobotModel, gains: Array, errors: Array) -> Iterator[Correction]:
+    """Yield the gain of each joint's effort that is determined to differ from 1."""
+    plain = replace(Correction.none(model.n), complexity=_FITTED)
+    for j, (name, gain, error) in enumerate(zip(model.joint_names, gains.tolist(), errors.tolist(), strict=True)):
+        if gain > _SIGNIFICANT * error and abs(gain - 1.0) > _SIGNIFICANT * error:
+            yield replace(
+                plain,
+                hint=f"the gain of the measured effort of {name} is {interval(gain, error)}, as by a wrong gear ratio "
+                f"or torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / gain:.4g}",
+                gains=np.where(np.arange(model.n) == j, 1.0 / gain, 1.0),
+            )
+
+
+def _gains(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
+    """Return the ratio (n,) of measured to model torque, and its standard error (n,).
 
     Friction, also by load, and rotor inertia are fitted too, so that they do not count as a gain. If the torque with
-    the model's friction has the same gain within its uncertainty, this more precise gain is taken.
+    the model's friction has the same ratio within its uncertainty, this more precise ratio is taken.
     """
-    motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
+    motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
     whole = rigid + motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
-    for j, (name, others) in enumerate(zip(motion.joint_names, _gear_columns(model, evidence), strict=True)):
-        factor, error = _uncertain_factor(motion.tau[:, j], rigid[:, j], others)
-        if factor < _SIGNIFICANT * error or abs(factor - 1.0) < _SIGNIFICANT * error:
-            continue
-        same = _uncertain_factor(motion.tau[:, j], whole[:, j], others[:, :0])
-        if same[1] < error and abs(same[0] - factor) < _SIGNIFICANT * error:
-            factor, error = same
-        yield replace(
-            plain,
-            hint=f"the gain of the measured effort of {name} is {interval(factor, error)}, as by a wrong gear ratio or "
-            f"torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / factor:.4g}",
-            gains=np.where(np.arange(model.n) == j, 1.0 / factor, 1.0),
-        )
+    found = []
+    for j, others in enumerate(_gear_columns(model, evidence)):
+        free = _ratio(motion.tau[:, j], np.column_stack([rigid[:, j], others]))
+        same = _ratio(motion.tau[:, j], whole[:, j, np.newaxis])
+        found.append(same if same[1] < free[1] and abs(same[0] - free[0]) < _SIGNIFICANT * free[1] else free)
+    gains, errors = np.array(found).T
+    return gains, errors
 
 
-def _uncertain_factor(measured: Array, torque: Array, others: Array) -> tuple[float, float]:
-    """Return the factor of ``torque`` in ``measured``, fitted along with ``others``, and its standard error."""
-    without = [_factor(measured[rows], torque[rows], others[rows])[0] for rows in _without_blocks(len(measured))]
-    return _factor(measured, torque, others)[0], float(jackknife(np.array(without)))
+def _ratio(measured: Array, columns: Array) -> tuple[float, float]:
+    """Return the coefficient of the first of ``columns`` (m, k) in the fit to ``measured`` (m,), and its error."""
+    parts = [np.arange(len(measured)), *_without_blocks(len(measured))]
+    whole, *others = (np.linalg.lstsq(columns[rows], measured[rows], rcond=None)[0][0] for rows in parts)
+    return float(whole), float(jackknife(np.array(others)))
 
 
 def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correction]:
@@ -327,36 +333,3 @@ def _without_blocks(count: int) -> list[NDArray[np.intp]]:
     """Return the indices of ``count`` samples without those of one of consecutive blocks, for each block."""
     rows = np.arange(count)
     return [np.setdiff1d(rows, block) for block in np.array_split(rows, _BLOCKS)]
-
-
-def _unit_factors(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
-    """Return the ratio (n,) of measured to model torque, and its standard error (n,).
-
-    The error is infinite if the ratio does not explain most of the measured torque.
-    Where it fits far better, friction and rotor inertia are fitted too, instead of the model's friction.
-    """
-    motion = evidence.motion
-    rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
-    whole = rigid + model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
-    factors, errors = np.ones(model.n), np.full(model.n, np.inf)
-    for j, others in enumerate(_gear_columns(model, evidence)):
-        chosen = motion.tau[:, j], whole[:, j], others[:, :0]
-        free = motion.tau[:, j], rigid[:, j], others
-        factors[j], share, error = _factor(*chosen)
-        factor, free_share, free_error = _factor(*free)
-        if error > _FAR_BETTER * free_error and free_share > _EXPLAINED:
-            factors[j], share, chosen = factor, free_share, free
-        if share > _EXPLAINED:
-            errors[j] = _uncertain_factor(*chosen)[1]
-    return factors, errors
-
-
-def _factor(measured: Array, torque: Array, others: Array) -> tuple[float, float, float]:
-    """Return the factor of ``torque`` in ``measured``, fitted along with ``others``, R^2, and the squared error."""
-    both = np.column_stack([torque, measured])
-    both = both - others @ np.linalg.lstsq(others, both, rcond=None)[0]
-    inner = both.T @ both
-    if not inner[0, 0] * inner[1, 1] > 0.0:
-        return 1.0, 0.0, float(inner[1, 1])
-    share = float(inner[0, 1] ** 2 / (inner[0, 0] * inner[1, 1]))
-    return float(inner[0, 1] / inner[0, 0]), share, (1.0 - share) * float(inner[1, 1])
