@@ -40,6 +40,7 @@ _OTHER_MOTION = 0.5  # distance of the positions, as a share of the joint's stan
 _MIN_SPREAD = 1e-3  # rad or m
 _HOLE = 1.5  # median steps
 _SEARCH_STEP = 0.05  # s, of the search for the same place
+_COMPARED = 200  # samples, in that search
 _UNCHANGED = 0.1  # last change of a gain, as a share of the half-width of its interval
 _WIDE = 0.5  # half-width of an interval, as a share of mass, largest moment of inertia or gain
 _WIDE_CENTRE = 0.05  # m
@@ -224,14 +225,16 @@ def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedM
 
 def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
     """Return the time (s) to add to that of the second motion, so that the positions agree best over half or more."""
-    first, second, spread = unloaded.time, loaded.time, _spread(loaded)
+    thinned, spread = slice(None, None, max(1, len(loaded.time) // _COMPARED)), _spread(loaded)
+    first, second, positions = unloaded.time, loaded.time[thinned], loaded.q[thinned]
+    half = 0.5 * len(second) * min(1.0, np.ptp(first) / np.ptp(second))
 
     def distance(shift: float) -> float:
         place = second + shift
         within = (place >= first[0]) & (place <= first[-1])
-        if np.count_nonzero(within) < 0.5 * min(len(first), len(second)):
+        if np.count_nonzero(within) < half:
             return np.inf
-        return float(np.square((loaded.q - _interpolated(place, first, unloaded.q))[within] / spread).mean())
+        return float(np.square((positions - _interpolated(place, first, unloaded.q))[within] / spread).mean())
 
     start = min(np.arange(first[0] - second[-1], first[-1] - second[0], _SEARCH_STEP), key=distance)
     bounds = (start - _SEARCH_STEP, start + _SEARCH_STEP)
