@@ -86,7 +86,7 @@ def simulated(arm: str, cause: str, draw: np.random.Generator, folder: Path) -> 
     shown = {rf"torque: .*\b{a} ": share + gears.load for a in names}
     mistakes = {
         "load friction": (q, qd, tau + share * dry, "grows with the load", shown),
-        "offset": (q, qd, tau + offset * one, rf"offsets:.*\b{name} ", offset),
+        "offset": (q, qd, tau + offset * one, rf"constant offset.*\b{name}\b", {rf"offsets:.*\b{name} ": offset}),
         "rotor": (q, qd, tau + rotor * qdd * one, rf"rotor inertia.*\b{name} ", rotor + known),
         "delay": (q, qd, np.concatenate([tau[:1].repeat(late, 0), tau[:-late]]), "effort is ", late),
         "effort sign": (q, qd, tau * way, f"effort of {name} has the wrong sign", None),

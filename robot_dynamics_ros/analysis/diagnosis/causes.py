@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +33,7 @@ _TINY = 1e-9  # Nm or N
 _MIN_DELAY, _MAX_DELAY = 2e-3, 0.1  # s
 _INTERVAL = 2.0  # standard errors
 _EXACT = 1e-3  # of a value: the smallest interval
+_UNEVEN = 0.25  # ratio of the difference of two levels of Coulomb friction to their sum
 _FINE = 5e-4  # m or kg m: smaller errors of a vector are not listed
 _UNCERTAIN = 0.15  # of a payload: with a larger interval the unloaded arm should be identified first
 
@@ -199,10 +201,9 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion, n = evidence.motion, model.n
     columns = np.zeros((len(motion.time), n, 3 * n))
     joints = np.arange(n)
-    direction = _dry(motion, lambda q, qd, qdd: np.ones_like(qd))
     columns[:, joints, joints] = motion.qd
-    columns[:, joints, n + joints] = np.maximum(direction, 0.0)
-    columns[:, joints, 2 * n + joints] = np.minimum(direction, 0.0)
+    columns[:, joints, n + joints] = _dry(motion, lambda q, qd, qdd: np.where(qd > 0.0, 1.0, 0.0))
+    columns[:, joints, 2 * n + joints] = _dry(motion, lambda q, qd, qdd: np.where(qd < 0.0, 1.0, 0.0))
 
     def describe(values: Array, errors: Array) -> str | None:
         viscous, forwards, backwards = np.reshape(list(map(interval, values.tolist(), errors.tolist())), (3, model.n))
@@ -228,6 +229,11 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
             for j, name in enumerate(model.joint_names)
             if listed[j]
         )
+        positive, negative = values[model.n :].reshape(2, model.n)
+        uneven = matters & (np.abs(positive - negative) > _UNEVEN * np.abs(positive + negative))
+        if uneven.any():
+            names = ", ".join(itertools.compress(model.joint_names, uneven.tolist()))
+            each += f"; levels that differ by direction look the same as a constant offset of the effort: {names}"
         return (
             f"{cause} ({units}): {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics "
             "file, or let identify do it"

@@ -122,7 +122,7 @@ def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Co
 class _CrossValidation:
     """Cross-validated least squares of the residual (m, n) of a corrected recording, for any set of causes.
 
-    The samples are divided into 24 consecutive blocks; every fourth block is in the same fold.
+    Residuals at rest are 0. The samples are divided into 24 consecutive blocks; every fourth block is in the same fold.
     """
 
     def __init__(
@@ -130,14 +130,16 @@ class _CrossValidation:
     ) -> None:
         self.correction = correction
         self._evidence = correction.apply(evidence)
-        self.residual = analyse_torque(model, self._evidence.motion).residual
+        analysis = analyse_torque(model, self._evidence.motion)
+        self.residual = analysis.residual * analysis.used
         selected = {FRICTION: friction} if only_friction else causes(model)
         self.hypotheses = {name: cause(model, self._evidence) for name, cause in selected.items()}
         parts = self.hypotheses.values()
         ends = np.cumsum([0, *(part.columns.shape[2] for part in parts)]).tolist()
         self._columns = {name: np.arange(*pair) for name, pair in zip(selected, itertools.pairwise(ends), strict=True)}
         self._precision = np.concatenate([part.precision for part in parts])
-        self._rows = np.concatenate([*(part.columns for part in parts), self.residual[:, :, np.newaxis]], axis=2)
+        columns = np.concatenate([part.columns for part in parts], axis=2) * analysis.used[:, :, np.newaxis]
+        self._rows = np.concatenate([columns, self.residual[:, :, np.newaxis]], axis=2)
         self._squares = _squares_by_block(self._rows)
 
     def weigh(self, weights: Array) -> None:
