@@ -230,7 +230,8 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
             if listed[j]
         )
         positive, negative = values[model.n :].reshape(2, model.n)
-        uneven = matters & (np.abs(positive - negative) > _UNEVEN * np.abs(positive + negative))
+        least = np.maximum(_UNEVEN * (positive + negative), _SIGNIFICANT * np.hypot(*errors[model.n :].reshape(2, -1)))
+        uneven = matters & (np.abs(positive - negative) > least)
         if uneven.any():
             names = ", ".join(itertools.compress(model.joint_names, uneven.tolist()))
             each += f"; levels that differ by direction look the same as a constant offset of the effort: {names}"
