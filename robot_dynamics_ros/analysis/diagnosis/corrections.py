@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -141,11 +141,12 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield corrections of units, signs or order that ``evidence``, with the joints of ``model``, may need."""
     names = evidence.motion.joint_names
     plain = replace(Correction.none(len(names)), complexity=1.0)
-    gains = _gains(model, evidence)
-    yield from _unit_corrections(model, *gains)
-    yield from _gain_corrections(model, *gains)
+    columns = _gear_columns(model, evidence)
+    ratios = _torque_ratios(model, evidence, columns)
+    yield from _unit_corrections(model, *ratios)
+    yield from _gain_corrections(model, *ratios)
     yield from _degree_corrections(model, evidence.motion)
-    yield from _zero_corrections(model, evidence)
+    yield from _zero_corrections(model, evidence, columns)
     yield replace(
         plain,
         hint="every effort has the wrong sign. Cure: reverse the signs in the driver: positive effort must "
@@ -198,14 +199,14 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
         )
 
 
-def _unit_corrections(model: RobotModel, factors: Array, errors: Array) -> Iterator[Correction]:
+def _unit_corrections(model: RobotModel, ratios: Array, errors: Array) -> Iterator[Correction]:
     """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
     names, plain = model.joint_names, replace(Correction.none(model.n), complexity=1.0)
-    explained = np.abs(factors) > _SIGNIFICANT * errors
+    explained = np.abs(ratios) > _SIGNIFICANT * errors
     if not explained.any():
         return
-    common = float(np.median(factors[explained]))
-    scatter = float(np.hypot(factors[explained].std(), np.median(errors[explained])) / np.sqrt(explained.sum()))
+    common = float(np.median(ratios[explained]))
+    scatter = float(np.hypot(ratios[explained].std(), np.median(errors[explained])) / np.sqrt(explained.sum()))
     unit = next((unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common)
     if max(abs(common), 1.0 / abs(common)) > _MIN_UNIT_RATIO:
         where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
@@ -215,51 +216,52 @@ def _unit_corrections(model: RobotModel, factors: Array, errors: Array) -> Itera
             f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
         )
-    factors, errors = np.where(explained, factors, common), np.where(explained, errors, np.inf)
-    spread = np.maximum(factors / common, common / factors)
+    ratios, errors = np.where(explained, ratios, common), np.where(explained, errors, np.inf)
+    spread = np.maximum(ratios / common, common / ratios)
     if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
         return
-    if (np.maximum(np.abs(factors), 1.0 / np.abs(factors)) > _MIN_UNIT_RATIO).any():
-        pairs = zip(names, 1.0 / factors, errors / factors**2, strict=True)
+    if (np.maximum(np.abs(ratios), 1.0 / np.abs(ratios)) > _MIN_UNIT_RATIO).any():
+        pairs = zip(names, 1.0 / ratios, errors / ratios**2, strict=True)
         gains = ", ".join(f"{name} {interval(gain, error)}" for name, gain, error in pairs)
         yield replace(
             plain,
             hint="joint efforts are in different units per joint, as currents or torques before the gear: gains "
             f"{gains} by the model's masses. Cure: --drive-gains with the drives' own gains, or with these",
-            gains=1.0 / factors,
+            gains=1.0 / ratios,
             complexity=1.5,
         )
 
 
-def _gain_corrections(model: RobotModel, gains: Array, errors: Array) -> Iterator[Correction]:
+def _gain_corrections(model: RobotModel, ratios: Array, errors: Array) -> Iterator[Correction]:
     """Yield the gain of each joint's effort that is determined to differ from 1."""
     plain = replace(Correction.none(model.n), complexity=_FITTED)
-    for j, (name, gain, error) in enumerate(zip(model.joint_names, gains.tolist(), errors.tolist(), strict=True)):
-        if gain > _SIGNIFICANT * error and abs(gain - 1.0) > _SIGNIFICANT * error:
+    for j, (name, ratio, error) in enumerate(zip(model.joint_names, ratios.tolist(), errors.tolist(), strict=True)):
+        if ratio > _SIGNIFICANT * error and abs(ratio - 1.0) > _SIGNIFICANT * error:
             yield replace(
                 plain,
-                hint=f"the gain of the measured effort of {name} is {interval(gain, error)}, as by a wrong gear ratio "
-                f"or torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / gain:.4g}",
-                gains=np.where(np.arange(model.n) == j, 1.0 / gain, 1.0),
+                hint=f"the gain of the measured effort of {name} is {interval(ratio, error)}, as by a wrong gear ratio "
+                f"or torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / ratio:.4g}",
+                gains=np.where(np.arange(model.n) == j, 1.0 / ratio, 1.0),
             )
 
 
-def _gains(model: RobotModel, evidence: Evidence) -> tuple[Array, Array]:
+def _torque_ratios(model: RobotModel, evidence: Evidence, columns: Sequence[Array]) -> tuple[Array, Array]:
     """Return the ratio (n,) of measured to model torque, and its standard error (n,).
 
-    Friction, also by load, and rotor inertia are fitted too, so that they do not count as a gain. If the torque with
-    the model's friction has the same ratio within its uncertainty, this more precise ratio is taken.
+    Unknown friction and rotor inertia, the ``columns`` of each joint, are fitted too, so that they do not count as a
+    gain. If the torque with the model's friction has the same ratio within its uncertainty, this more precise ratio is
+    taken.
     """
     motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
     whole = rigid + motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     found = []
-    for j, others in enumerate(_gear_columns(model, evidence)):
+    for j, others in enumerate(columns):
         free = _ratio(motion.tau[:, j], np.column_stack([rigid[:, j], others]))
         same = _ratio(motion.tau[:, j], whole[:, j, np.newaxis])
         found.append(same if same[1] < free[1] and abs(same[0] - free[0]) < _SIGNIFICANT * free[1] else free)
-    gains, errors = np.array(found).T
-    return gains, errors
+    ratios, errors = np.array(found).T
+    return ratios, errors
 
 
 def _ratio(measured: Array, columns: Array) -> tuple[float, float]:
@@ -283,14 +285,15 @@ def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[C
         )
 
 
-def _zero_corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
+def _zero_corrections(model: RobotModel, evidence: Evidence, columns: Sequence[Array]) -> Iterator[Correction]:
     """Yield an offset for the position of each joint whose zero the model's torque determines to differ.
 
-    Gauss-Newton starts at the best of several offsets; friction, also by load, and rotor inertia are fitted too.
+    Gauss-Newton starts at the best of several offsets. Unknown friction and rotor inertia, the ``columns`` of each
+    joint, are fitted too.
     """
     motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
     known = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
-    bases = [np.linalg.svd(columns, full_matrices=False)[0] for columns in _gear_columns(model, evidence)]
+    bases = [np.linalg.svd(own, full_matrices=False)[0] for own in columns]
 
     def error(offsets: Array) -> Array:
         left = motion.tau - known - model.inverse_dynamics(motion.q + offsets, motion.qd, motion.qdd)
