@@ -131,6 +131,16 @@ def test_hint_names_missing_friction(load_robot: LoadRobot) -> None:
         np.testing.assert_allclose(values, [4.0, 6.0, 6.0], rtol=0, atol=2.0)
 
 
+def test_offset_beside_unknown_friction_is_named(load_robot: LoadRobot) -> None:
+    """It agrees with levels that differ by direction, of the fourth joint: 6 + 4 and 6 - 4 Nm."""
+    model = load_robot("ur5e")
+    motion = recorded(model)
+    friction = 4.0 * motion.qd + 6.0 * np.sign(motion.qd)
+    offset = 4.0 * (np.arange(model.n) == 3)
+    (hint,) = reported(model, with_effort(motion, motion.tau + friction + offset))
+    assert re.search(r"constant offset of the effort: wrist_1_joint\.", hint), hint
+
+
 def intervals(hint: str) -> np.ndarray:
     """Return values and half widths (k, 2) of the numbers of a hint."""
     return np.array(re.findall(r"(-?[\d.]+) \+- ([\d.]+)", hint), dtype=float)
