@@ -7,7 +7,7 @@ limits. It finds solutions, but cannot prove that there are no others.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
@@ -18,7 +18,7 @@ from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
 _STARTS, _STEPS = 32, 200
 _REACHED = 1e-9  # m and rad, norm of the remaining error
 _LARGEST_STEP = 0.5  # rad or m, of a joint between two poses of a path
-_SAME = 1e-4  # rad or m, difference of two solutions in any joint
+_SAME = 1e-4  # rad or m: smaller differences of two solutions, in any joint or in their distance, are rounding errors
 _UNLIMITED = (np.pi, 1.0)  # half range of the starts of revolute (rad) and prismatic (m) joints without position limits
 
 
@@ -27,7 +27,8 @@ def inverse_kinematics(
 ) -> Array:
     """Return positions (k, n) within the limits at which a link has a pose, the nearest to ``start`` first.
 
-    Solutions that differ by whole turns of continuous joints count as one. Of a redundant arm each start gives another.
+    Positions at the same distance, within 1e-4, are sorted by their first joint, then by the next ones. Solutions that
+    differ by whole turns of continuous joints count as one. Of a redundant arm each start gives another.
 
     Parameters
     ----------
@@ -58,7 +59,8 @@ def inverse_kinematics(
         raise RobotDynamicsError(_unreached(model, task, q[distance.argmin()], error[distance.argmin()]))
     q = q[reached]
     q += 2 * np.pi * np.where(model.continuous, np.round((first - q) / (2 * np.pi)), 0.0)
-    q = q[np.linalg.norm(q - first, axis=1).argsort(kind="stable")]
+    ranks = [_ranks(values) for values in (np.linalg.norm(q - first, axis=1), *q.T)]
+    q = q[np.lexsort(ranks[::-1])]
     new = [not (np.abs(q[:i] - x) < _SAME).all(axis=1).any() for i, x in enumerate(q)]
     return np.asarray(q[new])
 
@@ -108,6 +110,14 @@ def _error(model: RobotModel, task: Task, pose: Array, q: Array) -> Array:
     here = model.link_pose(q, task.link)
     turn = Rotation.from_matrix(pose[:3, :3] @ here[:, :3, :3].swapaxes(1, 2)).as_rotvec()
     return np.concatenate([pose[:3, 3] - here[:, :3, 3], turn], axis=1)[:, list(task.rows)]
+
+
+def _ranks(values: Array) -> NDArray[np.intp]:
+    """Return the place of each value (k,) in ascending order, equal for neighbours that differ by less than _SAME."""
+    order = values.argsort()
+    ranks = np.empty(len(values), dtype=np.intp)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=-np.inf) > _SAME)
+    return ranks
 
 
 def _random_positions(model: RobotModel, count: int) -> Array:

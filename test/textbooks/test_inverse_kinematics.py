@@ -83,6 +83,17 @@ def test_the_nearest_solution_is_the_first() -> None:
     assert_close(inverse_kinematics(*turned, turned[0].link_pose(q, "link3"), q + 0.1)[0], q, 1e-7)
 
 
+def test_rounding_errors_do_not_change_the_order() -> None:
+    """The elbow is up or down at the same distance from the start."""
+    rows = [[0, 0, 0, 0], [0, 0.5, 0, 0], [0, 0.5, 0, 0]]
+    model, task, rng = RobotModel.from_dh(rows, "craig", "RRF"), Task("link3", (0, 1)), np.random.default_rng(0)
+    bend = np.arccos(0.8)
+    for _ in range(10):
+        x, y = (0.8, 0.0) + 1e-13 * rng.normal(size=2)
+        found = inverse_kinematics(model, task, pose(x, y, 0.0))
+        np.testing.assert_allclose(found, [[-bend, 2 * bend], [bend, -2 * bend]], atol=1e-7)
+
+
 def test_the_rest_of_an_unreached_pose_is_reported() -> None:
     model, task = RobotModel.shipped("metr4202_elbow"), Task("link3", POSITION)
     with pytest.raises(RobotDynamicsError, match=r"link3.*-?1e?.* m in z.*Cure: "):
