@@ -28,6 +28,7 @@ _CONDITION_POINTS = 10  # samples of the regressor in each period of the highest
 _LIMIT_POINTS = 80  # samples for the limits in each period of the highest harmonic
 _STEP = 1e-6  # of finite differences
 _PENALTY = 10.0  # of an effort of twice its bound, in decades of the condition number
+_POWER = 4  # of the eigenvalues; larger: closer to the condition number, and less smooth
 _MIN_SHARE = 0.5  # of the effort limits; the search ends when the bound falls below it
 _ITERATIONS = 40
 _MAX_ENTRIES = 4_000_000  # of the regressor, computed at once
@@ -135,10 +136,11 @@ def find_excitation(
     """Find a periodic motion with a small condition number of the base regressor.
 
     The result is the motion and, for comparison, the condition number of the first random motion. Starting from
-    ``restarts`` (1 or more) random motions, L-BFGS-B minimizes the condition number; the same ``seed`` gives the same
-    motion. ``period`` is in s, the number of ``harmonics`` is 2 or more. Scaling and shifting each series keeps
-    position, velocity and acceleration within ``limits``; a quadratic penalty keeps the efforts (inverse dynamics and
-    friction) within theirs. Collisions are not considered.
+    ``restarts`` (1 or more) random motions, L-BFGS-B minimizes a smooth approximation of the condition number; the same
+    ``seed`` gives the same motion, within rounding errors on another processor. ``period`` is in s, the number of
+    ``harmonics`` is 2 or more. Scaling and shifting each series keeps position, velocity and acceleration within
+    ``limits``; a quadratic penalty keeps the efforts (inverse dynamics and friction) within theirs. Collisions are not
+    considered.
 
     Raises RobotDynamicsError for arguments out of range, and if no motion within the effort limits is found.
     """
@@ -247,7 +249,7 @@ class _Search:
         return _Spectrum(columns, norms, *np.linalg.eigh(columns.T @ columns))
 
     def cost(self, x: Array, share: float = 1.0) -> tuple[float, Array]:
-        """Return cost and gradient (size,) at x (size,): log10 of the condition number plus a penalty.
+        """Return cost and gradient (size,) at x (size,): log10 of the smooth condition number plus a penalty.
 
         The penalty is the sum of squares of the relative excess of the effort over ``share`` times its limit.
         """
@@ -259,7 +261,7 @@ class _Search:
         tau = regressor @ model.inertial_parameters + friction
         over = np.maximum(np.abs(tau) / limit - 1.0, 0.0)
         spectrum = self._spectrum(regressor)
-        cost = 0.5 * math.log10(spectrum.ratio) + _PENALTY * float((over**2).sum())
+        cost = spectrum.smooth_condition() + _PENALTY * float((over**2).sum())
         by_tau = 2.0 * _PENALTY * over * np.sign(tau) / limit
         by_regressor = by_tau[..., np.newaxis] * model.inertial_parameters
         by_regressor[..., self._base] += spectrum.gradient().reshape(*by_tau.shape, -1)
@@ -319,17 +321,29 @@ class _Spectrum(NamedTuple):
         """Largest over smallest eigenvalue: the square of the condition number of C."""
         return float(self.values[-1] / max(self.values[0], np.finfo(np.float64).eps))
 
+    def smooth_condition(self) -> float:
+        """Return log10 of the condition number of C in the norm (sum of l^p)^(1 / 2p) of its eigenvalues l.
+
+        The condition number itself has kinks where eigenvalues coincide, as the largest and the smallest ones do at its
+        minimum. A search along kinks amplifies rounding errors.
+        """
+        values = self._positive()
+        return math.log10((values**_POWER).sum() * (values**-_POWER).sum()) / (2 * _POWER)
+
     def gradient(self) -> Array:
-        """Return the gradient of log10(ratio) / 2 with respect to the unscaled columns Y (rows, k)."""
+        """Return the gradient of ``smooth_condition`` with respect to the unscaled columns Y (rows, k)."""
+        values = self._positive()
+        largest, smallest = values**_POWER, values**-_POWER
+        slopes = (largest / largest.sum() - smallest / smallest.sum()) / (math.log(10.0) * values)
+        slopes[self.values < values] = 0.0
         # For an eigenvalue l with unit eigenvector v: dl = 2 (C v)^T dC v, with C_k = Y_k / |Y_k|.
-        gradient = np.zeros_like(self.columns)
-        for index, sign in ((-1, 1.0), (0, -1.0)):
-            value, vector = self.values[index], self.vectors[:, index]
-            if value > np.finfo(np.float64).eps:
-                change = (self.columns @ vector)[:, np.newaxis] - value * vector * self.columns
-                gradient += sign / value * vector * change
+        gradient = self.columns @ (slopes * self.vectors @ self.vectors.T)
+        gradient -= (gradient * self.columns).sum(axis=0) * self.columns
         moving = self.norms > np.finfo(np.float64).tiny
-        return gradient * np.divide(1.0 / math.log(10.0), self.norms, out=np.zeros_like(self.norms), where=moving)
+        return np.asarray(np.divide(gradient, self.norms, out=np.zeros_like(gradient), where=moving))
+
+    def _positive(self) -> Array:
+        return np.maximum(self.values, np.finfo(np.float64).eps)
 
 
 def _sigmoid(x: Array) -> Array:

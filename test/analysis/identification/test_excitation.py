@@ -74,6 +74,15 @@ def test_the_same_seed_gives_the_same_motion(planar_2r: RobotModel) -> None:
     assert not np.array_equal(a.sine, c.sine)
 
 
+def test_rounding_errors_of_the_start_do_not_change_the_motion(load_robot: LoadRobot) -> None:
+    model = load_robot("scara", "scara")
+    search = _Search(model, ExcitationLimits.of(model), 0.05, 5)
+    start = np.random.default_rng(0).normal(size=search.size)
+    a, b = (search.minimise(x, lambda _: None) for x in (start, start * (1.0 + 4.0 * np.finfo(np.float64).eps)))
+    assert a is not None and b is not None
+    np.testing.assert_allclose(a.samples(200)[0], b.samples(200)[0], atol=1e-5)
+
+
 def test_margin_reduces_model_limits(load_robot: LoadRobot) -> None:
     model = load_robot("panda", "panda")
     limits = ExcitationLimits.of(model, margin=0.2)
