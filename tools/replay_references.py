@@ -6,6 +6,7 @@ recordings that are named, or all. ``test/runs/test_replay_references.py`` compa
 
 from __future__ import annotations
 
+import os
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -70,8 +71,10 @@ RECORDINGS = {
 
 
 def machine() -> str:
-    """Return the versions on which the last bits depend."""
-    return f"{get_host_cpu_name()}, numba {numba.__version__}, NumPy {np.__version__}"
+    """Return the versions on which the last bits depend, and the BLAS kernels if the environment selects them."""
+    selected = os.environ.get("OPENBLAS_CORETYPE")
+    kernels = f", BLAS of {selected}" if selected else ""
+    return f"{get_host_cpu_name()}, numba {numba.__version__}, NumPy {np.__version__}{kernels}"
 
 
 def bag(name: str) -> Path:
