@@ -76,6 +76,14 @@ test-quick: $(TEST) ## most tests of the library, in a minute: no processes, few
 test-all: $(TEST) ## all tests, including slow ones and many more random cases
 	@HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PARALLEL) --timeout 1800 -m "slow or not slow" $(PYTEST_ARGS)
 
+# OpenBLAS has kernels for each kind of processor, which differ in the last bits. These run on all processors with AVX2;
+# those for AVX-512 would end in an illegal instruction on others.
+KERNELS := Haswell Sandybridge
+.PHONY: test-pages
+test-pages: $(TEST) ## run the code blocks of the pages with the BLAS kernels of other processors (two minutes)
+	@for kernels in $(KERNELS); do OPENBLAS_CORETYPE=$$kernels $(BIN)/python -m pytest $(PARALLEL) \
+		test/docs/test_code_blocks.py -k test_page_runs $(PYTEST_ARGS); done
+
 # BENCH_ARGS='--write docs/benchmarks.md' writes the tables of these targets to docs/benchmarks.md.
 .PHONY: bench
 bench: $(TEST) ## measure against Pinocchio and MuJoCo, called from Python (a few minutes on a quiet machine)
