@@ -227,6 +227,11 @@ docs: $(TEST) ## check the generated pages and tables, and make docs/ as HTML, i
 	@$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
+# `python -m tools.inventory` updates docs/inventory.txt, in which a change shows each loss for users.
+.PHONY: inventory
+inventory: $(TEST) ## compare what users see of commands, nodes, files and the API with docs/inventory.txt (a minute)
+	@$(BIN)/python -m tools.inventory --check
+
 .PHONY: clean
 clean: ## remove everything that make, pip and colcon made here, .venv included
 	rm -rf $(VENV) .venv-humble .venv-jazzy demo_output docs/_build build install log dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage_data

@@ -1,4 +1,4 @@
-"""Judgement of the chaos figures, and the units of rounding errors."""
+"""Judgement of the chaos figures, units of rounding errors, and facts of the inventory."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,7 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from tools.chaos.figures import Joints, is_safe
+from tools.inventory.observed import keys, lines
 from tools.numerics.errors import EPS, units
 from tools.numerics.oracle import MP
 
@@ -27,3 +28,14 @@ def test_error_in_units_of_the_last_place() -> None:
     one = np.array([MP.mpf(1)])
     assert units([1.0 + 3 * EPS], one, [1.0]) == pytest.approx(3.0)
     assert units([np.nan], one, [1.0]) == np.inf
+
+
+def test_inventory_leaves_out_what_differs_between_machines() -> None:
+    """Numbers, widths of columns and the breaks of paragraphs, but neither names with digits nor powers."""
+    text = "joint1  rad   0.25  -1.5e-07\n\n-----\nnote: 3 kg m^2 of link2 are\n  missing at q = [1, 2]"
+    assert list(lines(text)) == ["joint1 rad # #", "note: # kg m^2 of link2 are missing at q = [#, #]"]
+
+
+def test_inventory_lists_keys_with_all_their_types() -> None:
+    value = {"a": [{"b": 1}, {"b": None}], "c": {"d": True, "e": []}, "f": "text"}
+    assert list(keys(value)) == ["a[].b: null or number", "c.d: boolean", "c.e: empty list", "f: text"]
